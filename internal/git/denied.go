@@ -110,12 +110,12 @@ func (g *Repo) denied(ctx context.Context, top string, names *rootfs.DenyList) [
 	if len(lines) == 0 {
 		return nil
 	}
-	open := openLines(root, index, seen, hidden)
+	open := publicLines(root, index, seen, hidden)
 	return slices.DeleteFunc(lines, func(k secret.Known) bool { return open[k.Value] })
 }
 
-// openLines returns the subset of lines that also appears in a tracked file that is not hidden.
-func openLines(root *os.Root, index []version, lines map[string]bool, hidden func(name string) bool) map[string]bool {
+// publicLines returns the subset of lines that also appears in a tracked file that is not hidden.
+func publicLines(root *os.Root, index []version, lines map[string]bool, hidden func(name string) bool) map[string]bool {
 	open, until := map[string]bool{}, time.Now().Add(openTimeout)
 	for _, v := range index {
 		if time.Now().After(until) {

@@ -42,16 +42,16 @@ type found struct {
 	settings     bool // drivers is known
 }
 
-// New returns a Git that runs through exec.
+// New returns a Repo that runs git through exec.
 func New(exec process.Exec) *Repo { return &Repo{exec: exec} }
 
-// WithGuard returns a Git that shows nothing of the files that f may not read,
+// WithGuard returns a Repo that shows nothing of the files that f may not read,
 // neither as they are nor as they were.
 func (g *Repo) WithGuard(f *workspace.Files) *Repo {
 	return &Repo{exec: g.exec, env: g.env, files: f, found: g.found}
 }
 
-// Operation returns a Git for the steps of one operation, which reads the settings
+// Operation returns a Repo for the steps of one operation, which reads the settings
 // of the repository and looks for the work tree once. Use it from one goroutine, for as
 // long as nothing changes either; checking out another branch may.
 func (g *Repo) Operation() *Repo {

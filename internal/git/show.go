@@ -37,15 +37,15 @@ func (g *Repo) Show(ctx context.Context, ref string, paths []string) (*Commit, s
 	parent := ""
 	if c := log[0]; len(c.Parents) > 0 {
 		parent = c.Parents[0]
-	} else if parent, err = g.nothing(ctx); err != nil {
+	} else if parent, err = g.emptyTree(ctx); err != nil {
 		return nil, "", err
 	}
 	diff, err := g.Diff(ctx, DiffOptions{From: parent, To: hash, Paths: paths})
 	return &log[0], diff, err
 }
 
-// nothing returns the hash of the empty tree.
-func (g *Repo) nothing(ctx context.Context) (string, error) {
+// emptyTree returns the hash of the empty tree.
+func (g *Repo) emptyTree(ctx context.Context) (string, error) {
 	out, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"hash-object", "-t", "tree", "--stdin"}, Stdin: []byte{}})
 	return strings.TrimSpace(string(out)), err
 }

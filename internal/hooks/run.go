@@ -327,7 +327,7 @@ func (r *Runner) Notify(ctx context.Context, j *jobs.Job) error {
 	if err != nil {
 		return err
 	}
-	env := []string{"ADROIT_JOB=" + j.ID, "ADROIT_STATUS=" + string(j.Status), "ADROIT_REASON=" + text(j.Reason), "ADROIT_AGENT=" + text(j.Agent), "ADROIT_TITLE=" + text(j.Title), "ADROIT_DIR=" + text(j.Dir)}
+	env := []string{"ADROIT_JOB=" + j.ID, "ADROIT_STATUS=" + string(j.Status), "ADROIT_REASON=" + envValue(j.Reason), "ADROIT_AGENT=" + envValue(j.Agent), "ADROIT_TITLE=" + envValue(j.Title), "ADROIT_DIR=" + envValue(j.Dir)}
 	for _, name := range desktop {
 		if v := os.Getenv(name); v != "" {
 			env = append(env, name+"="+v)
@@ -360,5 +360,5 @@ func (r *Runner) notify(ctx context.Context, h Hook, in []byte, env []string) er
 	return nil
 }
 
-// text makes s fit into an environment variable, which cannot contain NUL bytes.
-func text(s string) string { return strings.ReplaceAll(s, "\x00", "") }
+// envValue makes s fit into an environment variable, which cannot contain NUL bytes.
+func envValue(s string) string { return strings.ReplaceAll(s, "\x00", "") }

@@ -32,7 +32,7 @@ func (m *models) compact(ctx context.Context, s flow.Step, emit event.Sink) (jso
 		}
 		msgs = append(msgs, in.New...)
 	}
-	c := compactor{models: m, in: in, msgs: settled(msgs)}
+	c := compactor{models: m, in: in, msgs: answersFirst(msgs)}
 	var out turn.CompactResult
 	var err error
 	how, model, _ := strings.Cut(s.Name, " ")
@@ -62,9 +62,9 @@ type compactor struct {
 	msgs []llm.Message // from the first answer on
 }
 
-// settled returns a transcript without its opening, in a form that the strictest providers accept:
-// an answer comes first, and no two messages of the user follow each other.
-func settled(msgs []llm.Message) []llm.Message {
+// answersFirst returns a transcript without its opening, in a form that the strictest providers
+// accept: an answer comes first, and no two messages of the user follow each other.
+func answersFirst(msgs []llm.Message) []llm.Message {
 	i := slices.IndexFunc(msgs, func(m llm.Message) bool { return m.Role == llm.Assistant })
 	if i < 0 {
 		return nil
@@ -110,9 +110,9 @@ func (c *compactor) results() turn.CompactResult {
 	return out
 }
 
-// cut returns the index of the first message to keep: the kept turns take at most a part of the
-// room, and the last turn is always kept.
-func (c *compactor) cut() int {
+// keepFrom returns the index of the first message to keep: the kept turns take at most a part of
+// the room, and the last turn is always kept.
+func (c *compactor) keepFrom() int {
 	room := (c.in.Target - c.in.Fixed) * c.in.Rate / 1000 / 2
 	at, n := len(c.msgs), 0
 	for i := len(c.msgs) - 1; i >= 0; i-- {
@@ -128,11 +128,11 @@ func (c *compactor) cut() int {
 	return at
 }
 
-func (c *compactor) older() []llm.Message { return c.msgs[:c.cut()] }
+func (c *compactor) older() []llm.Message { return c.msgs[:c.keepFrom()] }
 
 // replaced gives the conversation with notes in place of its earlier turns.
 func (c *compactor) replaced(n *turn.Notes) turn.CompactResult {
-	older, rest := c.older(), c.msgs[c.cut():]
+	older, rest := c.older(), c.msgs[c.keepFrom():]
 	out := turn.CompactResult{Before: c.in.Fixed + turn.Tokens(turn.Weigh(c.msgs...), c.in.Rate)}
 	for _, m := range older {
 		if m.Role == llm.Assistant {

@@ -179,7 +179,7 @@ func Serve(h Host) flow.Mux {
 	m := &models{Host: h, convs: map[string]*conversation{}, blind: map[string]string{}}
 	return flow.Mux{
 		turn.ModelStep: {Handler: m.serve, Timeout: max(h.ModelTimeout, turn.AgentTimeout), Attempts: attempts, Patience: h.Patience, Safe: repeatableModel, Describe: h.withCost(describeModel), Recount: recountCost(h.withCost(describeModel))},
-		turn.ToolStep:  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Settle: h.revertInterrupted, New: h.isNew, Describe: h.withCost(describeTool), Recount: recountCost(h.withCost(describeTool))},
+		turn.ToolStep:  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Settle: h.revertInterrupted, New: h.checkNew, Describe: h.withCost(describeTool), Recount: recountCost(h.withCost(describeTool))},
 
 		turn.WorktreeStep: h.trees(),
 		turn.CompactStep:  {Handler: m.compact, Timeout: h.ModelTimeout, Attempts: 2, Patience: h.Patience, Safe: flow.Always, Describe: h.withCost(describeCompact), Recount: recountCost(h.withCost(describeCompact))},

@@ -235,9 +235,9 @@ func overwritesSecret(r *secret.Redactor, p Invocation) string {
 	return ""
 }
 
-// held encodes, by kind, the files that a call's commands made and that programs outside the
+// encodeHeld encodes, by kind, the files that a call's commands made and that programs outside the
 // sandbox obey; it is nil if there are none.
-func held(files []process.Held) (json.RawMessage, error) {
+func encodeHeld(files []process.Held) (json.RawMessage, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}

@@ -42,7 +42,7 @@ func (k *toolModel) Generate(ctx context.Context, req *llm.Request, emit func(ll
 	for i, ref := range refs {
 		ask := k.ask
 		if i == len(refs)-1 { // nobody else can answer
-			ask = k.askPatiently
+			ask = k.generateWithRetry
 		}
 		resp, err := ask(ctx, i, ref, req, emit)
 		if err == nil || i == len(refs)-1 || ctx.Err() != nil || !route.Passes(err) {
@@ -59,9 +59,9 @@ const (
 	longestPause  = 30 * time.Second
 )
 
-// askPatiently repeats a request that may succeed later: a few times, and as long as
+// generateWithRetry repeats a request that may succeed later: a few times, and as long as
 // the tool may take where the server is busy. It shows that it waits.
-func (k *toolModel) askPatiently(ctx context.Context, i int, ref string, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+func (k *toolModel) generateWithRetry(ctx context.Context, i int, ref string, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 	pause := firstPause
 	for try := 1; ; try++ {
 		resp, err := k.ask(ctx, i, ref, req, emit)

@@ -70,7 +70,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	start := time.Now()
 	ctx, hold := process.WithHold(ctx)
 	ctx, begun := exhaustion.Watch(ctx)
-	res, err := perform(h.context(withSaid(ctx, use), p), p)
+	res, err := perform(h.context(withAnswers(ctx, use), p), p)
 	if ctx.Err() != nil {
 		// An interrupted tool has not reported what it did: the step stays open, since half an
 		// outcome must not be recorded.
@@ -81,7 +81,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		think.reportUnbilled(emit)
 		return nil, exhausted(err, t, begun())
 	}
-	if first := asked(p, err); first != nil {
+	if first := questionOutput(p, err); first != nil {
 		return json.Marshal(first)
 	}
 	if stop := new(flow.InfrastructureError); errors.As(err, &stop) {
@@ -101,7 +101,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		return nil, err
 	}
 	reply := executor.ToolResult{Result: res, Kept: kept, Took: time.Since(start), Sandbox: sandboxLevel(t, env), ModelCosts: spent, Repairs: repairs}
-	if reply.Held, err = held(hold.Files()); err != nil {
+	if reply.Held, err = encodeHeld(hold.Files()); err != nil {
 		return nil, err
 	}
 	return json.Marshal(reply)
@@ -225,8 +225,8 @@ func (h Host) revertInterrupted(_ context.Context, s flow.Step) (bool, error) {
 	return h.Revert(s.Job, use.At, s.Path)
 }
 
-// isNew returns an error if a step that the journal has never seen has been performed.
-func (h Host) isNew(ctx context.Context, s flow.Step) error {
+// checkNew returns an error if a step that the journal has never seen has been performed.
+func (h Host) checkNew(ctx context.Context, s flow.Step) error {
 	var use turn.ToolCall
 	if h.New == nil || json.Unmarshal(s.Input, &use) != nil {
 		return nil
@@ -266,9 +266,9 @@ func sandboxLevel(t tools.Tool, env *tools.Env) string {
 	return ""
 }
 
-// asked returns the output of a step that has to ask a person first, or nil if err is another
-// error.
-func asked(p Invocation, err error) *executor.ToolResult {
+// questionOutput returns the output of a step that has to ask a person first, or nil if err is
+// another error.
+func questionOutput(p Invocation, err error) *executor.ToolResult {
 	if err == nil {
 		return nil
 	}
@@ -295,8 +295,8 @@ func asked(p Invocation, err error) *executor.ToolResult {
 	return nil
 }
 
-// withSaid passes people's earlier answers to a call.
-func withSaid(ctx context.Context, use turn.ToolCall) context.Context {
+// withAnswers passes people's earlier answers to a call.
+func withAnswers(ctx context.Context, use turn.ToolCall) context.Context {
 	if use.Accepted == "" && len(use.Answers) == 0 {
 		return ctx
 	}

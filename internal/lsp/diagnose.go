@@ -12,9 +12,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// settle is the time without new diagnostics after which those of a server that does not number
-// them count as complete.
-const settle = 300 * time.Millisecond
+// quietPeriod is the time without new diagnostics after which those of a server that does not
+// number them count as complete.
+const quietPeriod = 300 * time.Millisecond
 
 // A puller asks for the diagnostics of an open document. It reports false if
 // the server cannot be asked so.
@@ -129,7 +129,7 @@ func (p *peer) problems(ctx context.Context, file string) ([]problem, error) {
 // the server has been quiet for a while or, if it never is, the time is over.
 func (p *peer) await(ctx context.Context, file string) ([]problem, error) {
 	d := p.docs[file]
-	quiet := time.NewTimer(settle)
+	quiet := time.NewTimer(quietPeriod)
 	quiet.Stop()
 	defer quiet.Stop()
 	var got *published
@@ -140,7 +140,7 @@ func (p *peer) await(ctx context.Context, file string) ([]problem, error) {
 		p.mu.Unlock()
 		if now != nil && (now.Version == nil || *now.Version >= d.version) && (got == nil || !slices.Equal(got.Diagnostics, now.Diagnostics)) {
 			got = now
-			quiet.Reset(settle)
+			quiet.Reset(quietPeriod)
 		}
 		select {
 		case <-news:

@@ -79,7 +79,7 @@ func (h *host) start(ctx context.Context) (*peer, error) {
 		_ = out.CloseWithError(io.EOF)
 	})
 	p.end.Go(p.reply)
-	if err := p.call(ctx, "initialize", hello(p.root, h.Options), &p.can); err != nil {
+	if err := p.call(ctx, "initialize", initializeParams(p.root, h.Options), &p.can); err != nil {
 		p.close()
 		return nil, fmt.Errorf("%s did not start: %w", h.Name, p.why(err))
 	}
@@ -186,7 +186,7 @@ func (p *peer) reply() {
 			}
 			result = make([]any, min(len(asked.Items), maxReplies)) // null each: no setting
 		case "workspace/workspaceFolders":
-			result = hello(p.root, nil)["workspaceFolders"]
+			result = initializeParams(p.root, nil)["workspaceFolders"]
 		case "workspace/applyEdit":
 			result = map[string]any{"applied": false}
 		}

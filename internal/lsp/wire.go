@@ -82,8 +82,8 @@ func offers(c json.RawMessage) bool {
 	return s != "" && s != "false" && s != "null"
 }
 
-// hello returns the parameters of the initialize request.
-func hello(root string, options any) map[string]any {
+// initializeParams returns the parameters of the initialize request.
+func initializeParams(root string, options any) map[string]any {
 	return map[string]any{
 		// No processId: in a sandbox the server cannot see us, and would take us
 		// for gone. Its input ends when we do.

@@ -36,7 +36,7 @@ func (p *Pool) call(ctx context.Context, l *slot, t turn.Tool, env *tools.Env, a
 	if n := len(said.Answers); n > 0 && said.Answers[n-1].ID == askScopes && said.Answers[n-1].Action != "accept" {
 		return failed("%s was not done by the MCP server %s: it wants more rights than its login has, and the user has said no.", t.Tool, t.Server), nil
 	}
-	o, gone := p.waitsFor(said, env)
+	o, gone := p.resumeCall(said, env)
 	if gone && t.Safe() == tools.Unsafe {
 		r := failed("%s was interrupted while the user was asked: it may or may not have happened. Look before you repeat it.", t.Name)
 		r.Undecided = true
@@ -171,7 +171,7 @@ func (p *Pool) changed(ctx context.Context, l *slot, c *session, t turn.Tool, sa
 	if err != nil {
 		return "", err
 	}
-	now := r.now(t.Tool)
+	now := r.currentState(t.Tool)
 	switch {
 	case now.accepted == digest:
 		return "", nil
@@ -181,7 +181,7 @@ func (p *Pool) changed(ctx context.Context, l *slot, c *session, t turn.Tool, sa
 	case said.Nobody:
 		return fmt.Sprintf("The MCP server %s has changed its tool %s since it was accepted, so that it was not called; %s accepts it.", t.Server, t.Tool, hint.Command("mcp check %s --accept", t.Server)), nil
 	}
-	return "", &turn.Changed{Server: t.Server, Tool: t.Tool, Digest: digest, Text: now.description + "\n" + string(now.input), Reach: l.s.reach(string(p.o.Sandbox.Level))}
+	return "", &turn.Changed{Server: t.Server, Tool: t.Tool, Digest: digest, Text: now.description + "\n" + string(now.input), Reach: l.s.describeReach(string(p.o.Sandbox.Level))}
 }
 
 // noteUse remembers that a server was used, once a process.
@@ -226,9 +226,9 @@ func (p *Pool) unpark(id string) *openCall {
 	return o
 }
 
-// waitsFor passes the last answer to the call that waits for it, and returns that call. If there
+// resumeCall passes the last answer to the call that waits for it, and returns that call. If there
 // is none, gone reports that its fate is unknown because the process that had it was killed.
-func (p *Pool) waitsFor(said turn.Said, env *tools.Env) (o *openCall, gone bool) {
+func (p *Pool) resumeCall(said turn.Said, env *tools.Env) (o *openCall, gone bool) {
 	if len(said.Answers) == 0 {
 		return nil, false
 	}

@@ -215,9 +215,9 @@ func (c *calls) progress(_ context.Context, r *sdk.ProgressNotificationClientReq
 	o.env.Progress(text)
 }
 
-// which returns the call in which a server asks: the one whose request it is part of, or the only
-// open one. With several, nobody knows whom to ask.
-func (c *calls) which(ctx context.Context) *openCall {
+// askingCall returns the call in which a server asks: the one whose request it is part of, or the
+// only open one. With several, nobody knows whom to ask.
+func (c *calls) askingCall(ctx context.Context) *openCall {
 	if o, ok := ctx.Value(openKey{}).(*openCall); ok {
 		return o
 	}
@@ -241,7 +241,7 @@ const (
 // elicit asks the user a server's question in the middle of a call, and declines if nobody can be
 // asked.
 func (c *calls) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-	o := c.which(ctx)
+	o := c.askingCall(ctx)
 	if o == nil || o.asks == nil {
 		return &sdk.ElicitResult{Action: "decline"}, nil
 	}

@@ -44,7 +44,7 @@ func (p *Pool) Resource(ctx context.Context, in turn.Scope, server, uri string) 
 	case ctx.Err() != nil:
 		return tools.Result{}, ctx.Err()
 	case err != nil:
-		return failed("The MCP server %s did not give it: %s", server, c.because(ctx, err)), nil
+		return failed("The MCP server %s did not give it: %s", server, c.connectionError(ctx, err)), nil
 	}
 	p.noteUse(l)
 	return p.withoutTokens(server, s, r), nil
@@ -147,7 +147,7 @@ func (p *Pool) Prompt(ctx context.Context, in turn.Scope, server, name string, a
 	}
 	got, err := c.cs.GetPrompt(ctx, &sdk.GetPromptParams{Name: name, Arguments: args})
 	if err != nil {
-		return "", fmt.Errorf("the MCP server %s did not give its prompt %s: %w", server, name, c.because(ctx, err))
+		return "", fmt.Errorf("the MCP server %s did not give its prompt %s: %w", server, name, c.connectionError(ctx, err))
 	}
 	text := promptText(got)
 	if text == "" {

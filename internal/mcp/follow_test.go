@@ -64,7 +64,7 @@ func TestFollow(t *testing.T) {
 			}
 			write(c.evil, strings.ReplaceAll(c.files[c.evil], "MARK", "OTHER"))
 			now, err := s.pins(dir)
-			if err != nil || now.Digest == before.Digest || now.since(before) == "" {
+			if err != nil || now.Digest == before.Digest || now.describeChanges(before) == "" {
 				t.Errorf("a change of %s is not seen (%v); compared are %v", c.evil, err, now.Files)
 			}
 			if _, err := exec.LookPath(c.args[0]); err != nil || c.args[0] == "docker" || c.args[0] == "gradle" {
@@ -122,7 +122,7 @@ func TestAppears(t *testing.T) {
 			}
 			dirtest.Write(t, filepath.Join(dir, c.evil), c.text)
 			now, err := s.pins(dir)
-			if err != nil || now.Digest == before.Digest || now.since(before) == "" {
+			if err != nil || now.Digest == before.Digest || now.describeChanges(before) == "" {
 				t.Errorf("%s, which is new, is not seen (%v); compared are %v", c.evil, err, now.Files)
 			}
 			if _, err := exec.LookPath(s.Command[0]); err != nil {

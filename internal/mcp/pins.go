@@ -480,7 +480,7 @@ func (p *Pool) pinned(l *slot, r *record, accepted string) error {
 		return nil
 	}
 	if len(r.Pins) > 0 && accepted != now.Digest && accepted != anyContent {
-		return &turn.Changed{Server: l.name, Digest: now.Digest, Text: now.since(r.Pins[0]), Reach: l.s.reach(string(p.o.Sandbox.Level))}
+		return &turn.Changed{Server: l.name, Digest: now.Digest, Text: now.describeChanges(r.Pins[0]), Reach: l.s.describeReach(string(p.o.Sandbox.Level))}
 	}
 	r.Pins = append([]pin{now}, r.Pins...)
 	r.Pins = r.Pins[:min(len(r.Pins), maxPins)]
@@ -493,8 +493,8 @@ const nothingCompared = "no file that it starts was found outside of the directo
 // anyContent accepts the files that a server starts as they are.
 const anyContent = "*"
 
-// since describes, file by file in lines, how a pin differs from an accepted one.
-func (p pin) since(was pin) string {
+// describeChanges describes, file by file in lines, how a pin differs from an accepted one.
+func (p pin) describeChanges(was pin) string {
 	var b strings.Builder
 	old := map[string]pinFile{}
 	for _, f := range was.Files {

@@ -91,7 +91,7 @@ func TestPins(t *testing.T) {
 			}
 			if seen := now.Digest != before.Digest; seen != slices.Contains(c.want, f) {
 				t.Errorf("%s: a change of %s is seen: %v, among %v", c.name, f, seen, before.Files)
-			} else if diff := now.since(before); seen && !strings.Contains(diff, "${workspace}/") {
+			} else if diff := now.describeChanges(before); seen && !strings.Contains(diff, "${workspace}/") {
 				t.Errorf("%s: the difference is %q", c.name, diff)
 			}
 			write(f, string(was))

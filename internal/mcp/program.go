@@ -43,7 +43,7 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(temp))
 	}
-	c.hint += misplaced(slices.Concat(s.Command, s.Args), root, dir, s.listing)
+	c.hint += pathHint(slices.Concat(s.Command, s.Args), root, dir, s.listing)
 	runner := process.New(root, "", nil, process.WithSandbox(conf))
 	runner.Redactor, runner.DenyList = p.o.Secrets, p.o.Names
 	in, pipe := io.Pipe()
@@ -87,9 +87,9 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 	return &sdk.IOTransport{Reader: c.out, Writer: &watchedWriter{c.proc.Stdin(), c.wire.sends, c.wrote}, MaxLineLength: -1}, nil
 }
 
-// misplaced returns advice where a word names a file that is not in the directory in which the
+// pathHint returns advice where a word names a file that is not in the directory in which the
 // program starts: in root, or in dir for a server that is only asked for its tools.
-func misplaced(words []string, root, dir string, listing bool) string {
+func pathHint(words []string, root, dir string, listing bool) string {
 	if listing {
 		root = dir
 	}

@@ -44,8 +44,8 @@ type state struct {
 	input       json.RawMessage
 }
 
-// now returns the current state of a tool.
-func (r *record) now(tool string) (s state) {
+// currentState returns the current state of a tool.
+func (r *record) currentState(tool string) (s state) {
 	for _, d := range r.Tools {
 		if d.Name == tool {
 			s = state{d.Digest, d.Description, d.Input}

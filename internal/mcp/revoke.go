@@ -52,7 +52,7 @@ func (p *Pool) Logout(ctx context.Context, name string) (out Logout, err error) 
 // revoke asks the authorization server that gave a grant to revoke it; done is
 // false without an error if it offers none.
 func (p *Pool) revoke(ctx context.Context, s Server, g *grant) (done bool, err error) {
-	client := p.reach(s).Client()
+	client := p.networkGuard(s).Client()
 	defer client.CloseIdleConnections()
 	meta, err := auth.GetAuthServerMetadata(ctx, issuerOf(ctx, s.URL, client), client)
 	switch {
@@ -119,7 +119,7 @@ const maxStream = 64 << 20
 // overHTTP returns the transport to an address, through the network guard. The operator has named
 // the address, so it need not be public; addresses that it redirects to must be.
 func (p *Pool) overHTTP(c *session, s Server) (sdk.Transport, func(), error) {
-	g := p.reach(s)
+	g := p.networkGuard(s)
 	g.Timeout, g.MaxBody = 24*time.Hour, maxStream // calls have limits of their own
 	client := g.Client()
 	u, err := url.Parse(s.URL)
@@ -130,8 +130,8 @@ func (p *Pool) overHTTP(c *session, s Server) (sdk.Transport, func(), error) {
 	return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxRetries: 1, OAuthHandler: by}, client.CloseIdleConnections, err
 }
 
-// reach returns the network rules for a server's address.
-func (p *Pool) reach(s Server) netguard.Guard {
+// networkGuard returns the network rules for a server's address.
+func (p *Pool) networkGuard(s Server) netguard.Guard {
 	g := p.o.Network
 	g.Allow = slices.Clone(g.Allow)
 	if u, err := url.Parse(s.URL); err == nil && !s.project() {

@@ -238,7 +238,7 @@ func (c *session) list(ctx context.Context, s Server) (l listing, err error) {
 	for range 3 {
 		c.stale.Store(false)
 		if l, err = c.listOnce(ctx, s); err != nil {
-			return l, fmt.Errorf("the MCP server %s does not list its tools: %w", c.name, c.because(ctx, err))
+			return l, fmt.Errorf("the MCP server %s does not list its tools: %w", c.name, c.connectionError(ctx, err))
 		}
 		select {
 		case <-time.After(settleTime):
@@ -326,8 +326,8 @@ func (c *session) pages(ctx context.Context, each func(*sdk.Tool)) error {
 	return nil
 }
 
-// because returns err, or the reason why the connection is gone.
-func (c *session) because(ctx context.Context, err error) error {
+// connectionError returns err, or the reason why the connection is gone.
+func (c *session) connectionError(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("no answer within %s", listTime)
 	}
@@ -435,8 +435,8 @@ func (s Server) offline(level string) bool {
 	return s.URL == "" && s.Sandbox != "off" && level != "off" && !s.Net
 }
 
-// reach describes what a server really can reach, for the person who is asked about a call.
-func (s Server) reach(level string) string {
+// describeReach describes what a server really can reach, for the person who is asked about a call.
+func (s Server) describeReach(level string) string {
 	switch {
 	case s.URL != "":
 		return "it is behind an address"
@@ -484,7 +484,7 @@ func (d definition) tool(name, server string, s Server, level string) turn.Tool 
 		m.Asks = fmt.Sprintf("the server %s does not say that it only reads; it may change or delete something", server)
 	}
 	if m.Asks != "" {
-		m.Asks += "; " + s.reach(level)
+		m.Asks += "; " + s.describeReach(level)
 	}
 	if words := d.unchecked(); words != "" {
 		m.Description += "\n(" + words + ")"

@@ -222,7 +222,7 @@ func (m *Memory) Find(ctx context.Context, q Query) ([]Failure, error) {
 	}
 	slices.SortStableFunc(out, func(a, b Failure) int { return b.At.Compare(a.At) })
 	if len(q.Words) > 0 {
-		out = likest(out, q.Words)
+		out = mostSimilar(out, q.Words)
 	}
 	out = out[min(q.Skip, len(out)):]
 	if q.Limit > 0 && len(out) > q.Limit {
@@ -231,8 +231,8 @@ func (m *Memory) Find(ctx context.Context, q Query) ([]Failure, error) {
 	return slices.Clone(out), nil
 }
 
-// likest returns the failures that share a word with words, most similar first.
-func likest(all []Failure, words []string) (out []Failure) {
+// mostSimilar returns the failures that share a word with words, most similar first.
+func mostSimilar(all []Failure, words []string) (out []Failure) {
 	texts := make([]string, len(all))
 	for i, f := range all {
 		texts[i] = f.Text

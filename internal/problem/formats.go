@@ -320,7 +320,7 @@ func (f *format) summaries(text string) [][]string {
 	count := f.count.Regexp()
 	at := count.FindAllStringSubmatchIndex(text, -1)
 	if f.whole {
-		at = once(text, at)
+		at = withoutRepeats(text, at)
 	}
 	var out [][]string
 	for _, m := range at {

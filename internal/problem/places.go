@@ -200,10 +200,10 @@ var (
 	starts = lazyregexp.New(`(?m)^(?:> |\$ |make\[\d+\]: )|\b(?:mocha|rspec|jest|vitest|playwright|npm|npx|pnpm|yarn|bun|bundle|rake|ruby) `)
 )
 
-// once removes summaries of the same run: the sum that parallel_tests prints, and the summaries of
-// two reporters for one run, which then took the same time. Of two separate runs with equal
-// results, some line shows that the second was started.
-func once(text string, at [][]int) [][]int {
+// withoutRepeats removes summaries of the same run: the sum that parallel_tests prints, and the
+// summaries of two reporters for one run, which then took the same time. Of two separate runs with
+// equal results, some line shows that the second was started.
+func withoutRepeats(text string, at [][]int) [][]int {
 	n := len(at)
 	if n < 2 {
 		return at

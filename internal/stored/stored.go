@@ -84,7 +84,7 @@ func Define[In, Out any](name string, f func(*flow.Run, In) (Out, error)) flow.W
 // of encoding/json.
 func Decode[T any](b []byte, v *T) error {
 	if root := reflect.TypeFor[T](); !complete(root) {
-		panic(fmt.Sprintf("stored: %s is kept in %s and has no method Known", forgotten(root, map[reflect.Type]bool{}), root))
+		panic(fmt.Sprintf("stored: %s is kept in %s and has no method Known", undeclaredEnum(root, map[reflect.Type]bool{}), root))
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -107,15 +107,15 @@ func complete(t reflect.Type) bool {
 	if _, ok := roots.Load(t); ok {
 		return true
 	}
-	if forgotten(t, map[reflect.Type]bool{}) != nil {
+	if undeclaredEnum(t, map[reflect.Type]bool{}) != nil {
 		return false
 	}
 	roots.Store(t, true)
 	return true
 }
 
-// forgotten returns a type of strings within t that does not declare its values.
-func forgotten(t reflect.Type, within map[reflect.Type]bool) reflect.Type {
+// undeclaredEnum returns a type of strings within t that does not declare its values.
+func undeclaredEnum(t reflect.Type, within map[reflect.Type]bool) reflect.Type {
 	if within[t] {
 		return nil
 	}
@@ -127,16 +127,16 @@ func forgotten(t reflect.Type, within map[reflect.Type]bool) reflect.Type {
 			return t
 		}
 	case reflect.Pointer, reflect.Slice, reflect.Array:
-		found = forgotten(t.Elem(), within)
+		found = undeclaredEnum(t.Elem(), within)
 	case reflect.Map:
-		if found = forgotten(t.Key(), within); found == nil {
-			found = forgotten(t.Elem(), within)
+		if found = undeclaredEnum(t.Key(), within); found == nil {
+			found = undeclaredEnum(t.Elem(), within)
 		}
 	case reflect.Struct:
 		for i := range t.NumField() {
 			f := t.Field(i)
 			if (f.IsExported() || f.Anonymous) && f.Tag.Get("json") != "-" {
-				found = cmp.Or(found, forgotten(f.Type, within))
+				found = cmp.Or(found, undeclaredEnum(f.Type, within))
 			}
 		}
 	}

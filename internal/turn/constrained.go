@@ -59,8 +59,8 @@ func AnswerSchema(offered []llm.ToolSpec, output json.RawMessage, must bool) (js
 	return b, nil
 }
 
-// inForm converts an answer that the model gave in another mode to the constrained form.
-func inForm(m llm.Message) string {
+// constrainedForm converts an answer that the model gave in another mode to the constrained form.
+func constrainedForm(m llm.Message) string {
 	var list []string
 	for _, c := range m.Calls {
 		list = append(list, fmt.Sprintf(`{"tool":%s,"arguments":%s}`, plainJSON(c.Name), c.Args))

@@ -62,8 +62,8 @@ func (n *Notes) tidy() {
 	}
 }
 
-// hollow reports that the notes do not mention any completed work.
-func (n *Notes) hollow() bool {
+// lacksWork reports that the notes do not mention any completed work.
+func (n *Notes) lacksWork() bool {
 	return len(n.Decided)+len(n.Done)+len(n.Plan)+len(n.Avoid) == 0
 }
 
@@ -165,7 +165,7 @@ func ParseNotes(text string) (*Notes, bool) {
 	}
 	n.Turns, n.Plain = 0, false
 	n.tidy()
-	return n, !n.hollow()
+	return n, !n.lacksWork()
 }
 
 // Transcript renders turns for the model that summarises, in at most so many bytes: the newest

@@ -94,7 +94,7 @@ func AsText(m llm.Message, way Mode) llm.Message {
 	out := llm.Message{Role: m.Role, Text: m.Text, Images: m.Images}
 	if way == Constrained && m.Role == llm.Assistant {
 		if out.Text = m.Written; out.Text == "" {
-			out.Text = inForm(m)
+			out.Text = constrainedForm(m)
 		}
 		return out
 	}

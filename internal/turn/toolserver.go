@@ -345,15 +345,15 @@ type Said struct {
 	Nobody   bool   // can be asked
 }
 
-type saidKey struct{}
+type answersKey struct{}
 
 // WithSaid returns a context with people's answers to a call.
 func WithSaid(ctx context.Context, s Said) context.Context {
-	return context.WithValue(ctx, saidKey{}, s)
+	return context.WithValue(ctx, answersKey{}, s)
 }
 
 // SaidTo returns people's answers to the call of ctx.
 func SaidTo(ctx context.Context) Said {
-	s, _ := ctx.Value(saidKey{}).(Said)
+	s, _ := ctx.Value(answersKey{}).(Said)
 	return s
 }

@@ -89,7 +89,7 @@ func (c *coercion) members(sch, v *Node, path string) {
 			if props.At(key) != nil {
 				continue
 			}
-			if name := meant(key, v.Kids[i], v, props, required); name != "" {
+			if name := meantProperty(key, v.Kids[i], v, props, required); name != "" {
 				c.note("%s is called %s", join(path, key), name)
 				v.Keys[i] = name
 			}
@@ -110,9 +110,9 @@ func (c *coercion) members(sch, v *Node, path string) {
 	}
 }
 
-// meant returns the property that an unknown name stands for, or "" if there is doubt: v must lack
-// the property, and it must accept the value.
-func meant(key string, value, v, props *Node, required []string) string {
+// meantProperty returns the property that an unknown name stands for, or "" if there is doubt: v
+// must lack the property, and it must accept the value.
+func meantProperty(key string, value, v, props *Node, required []string) string {
 	fits := func(name string) bool {
 		p := props.At(name)
 		if p == nil || v.At(name) != nil {

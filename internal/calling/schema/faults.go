@@ -55,8 +55,8 @@ func (s *Schema) Validate(args json.RawMessage) []Fault {
 	return slices.Compact(faults)
 }
 
-// because returns the description of a schema under not, to be appended to "not allowed", or "".
-func because(not *Node) string {
+// notReason returns the description of a schema under not, to be appended to "not allowed", or "".
+func notReason(not *Node) string {
 	if words := not.At("description"); words.is('"') {
 		return ": " + words.Text
 	}

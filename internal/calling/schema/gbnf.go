@@ -157,7 +157,7 @@ func (g *grammar) of(name string, n *Node) string {
 			if never(f) {
 				continue
 			}
-			out = append(out, g.of(fmt.Sprintf("%s-%d", name, i), both(n, f)))
+			out = append(out, g.of(fmt.Sprintf("%s-%d", name, i), mergeAlternative(n, f)))
 		}
 		if len(out) > 0 {
 			return g.rule(name, strings.Join(out, " | "))
@@ -189,8 +189,8 @@ func (g *grammar) of(name string, n *Node) string {
 var judging = []string{"properties", "patternProperties", "additionalProperties", "required", "minProperties", "maxProperties", "propertyNames",
 	"items", "prefixItems", "minItems", "maxItems", "minLength", "maxLength", "pattern", "format", "minimum"}
 
-// both merges a schema with one of its alternatives (anyOf, oneOf).
-func both(n, form *Node) *Node {
+// mergeAlternative merges a schema with one of its alternatives (anyOf, oneOf).
+func mergeAlternative(n, form *Node) *Node {
 	all := array()
 	all.Kids = []*Node{n.Without("anyOf").Without("oneOf").Without("description"), form}
 	out := newObject()
@@ -217,7 +217,7 @@ func (g *grammar) kind(name, kind string, n *Node) string {
 			}
 		}
 		if least > 0 || most >= 0 {
-			return g.rule(name, `"\"" char`+times(least, most)+` "\""`)
+			return g.rule(name, `"\"" char`+quantifier(least, most)+` "\""`)
 		}
 	case "integer":
 		return g.integer(name, n)
@@ -281,7 +281,7 @@ func (g *grammar) array(name string, n *Node) string {
 		if most >= 0 {
 			more = most - max(len(places), 1)
 		}
-		after = fmt.Sprintf(`( "," ws %s )%s`, item, times(max(least-max(len(places), 1), 0), more))
+		after = fmt.Sprintf(`( "," ws %s )%s`, item, quantifier(max(least-max(len(places), 1), 0), more))
 	} else {
 		places = places[:most]
 	}
@@ -301,13 +301,13 @@ func (g *grammar) array(name string, n *Node) string {
 	return g.rule(name, `"[" ws `+list+` "]" ws`)
 }
 
-// times renders a repetition count as a GBNF quantifier; a negative most means no upper bound.
-func times(least, most int) string {
+// quantifier renders a repetition count as a GBNF quantifier; a negative most means no upper bound.
+func quantifier(least, most int) string {
 	switch {
 	case least > mostRepeated:
 		return fmt.Sprintf("{%d,}", mostRepeated)
 	case most > mostRepeated:
-		return times(least, -1)
+		return quantifier(least, -1)
 	case most < 0 && least == 0:
 		return "*"
 	case most < 0:

@@ -36,7 +36,7 @@ func (g *grammar) object(name string, n *Node) string {
 		case most > 0:
 			most--
 		}
-		list := other + ` ( "," ws ` + other + ` )` + times(max(least-1, 0), most)
+		list := other + ` ( "," ws ` + other + ` )` + quantifier(max(least-1, 0), most)
 		if least == 0 {
 			list = "( " + list + " )?"
 		}

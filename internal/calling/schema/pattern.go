@@ -176,7 +176,7 @@ func term(re *syntax.Regexp, often int) (string, bool) {
 			return "", false
 		}
 		part, ok := term(re.Sub[0], often)
-		return "( " + part + " )" + times(low, high), ok
+		return "( " + part + " )" + quantifier(low, high), ok
 	}
 	return "", false
 }

@@ -163,7 +163,7 @@ func raise(s, v *Node) (*Node, bool) {
 			out.Set(name, k)
 		}
 		if forms := forms(s); len(forms) > 0 && props == nil {
-			k, c := raise(fitting(forms, out), out)
+			k, c := raise(matchingAlternative(forms, out), out)
 			return k, changed || c
 		}
 		return out, changed
@@ -183,9 +183,9 @@ func raise(s, v *Node) (*Node, bool) {
 	return v, changed
 }
 
-// fitting returns the alternative whose constants an object has, or else the one that knows most
-// of its properties.
-func fitting(forms []*Node, v *Node) *Node {
+// matchingAlternative returns the alternative whose constants an object has, or else the one that
+// knows most of its properties.
+func matchingAlternative(forms []*Node, v *Node) *Node {
 	best, most := forms[0], -1
 	for _, f := range forms {
 		props, known := f.At("properties"), 0

@@ -336,7 +336,7 @@ func (r *rules) combined(sch, v *Node, path string, seen *evaluated) (faults []F
 		switch part := sch.Kids[i]; key {
 		case "not":
 			if r.check(part, v, path, nil) == nil {
-				faults = append(faults, Fault{path, fmt.Sprintf("is %s, which is not allowed%s", shown(v), because(part))})
+				faults = append(faults, Fault{path, fmt.Sprintf("is %s, which is not allowed%s", shown(v), notReason(part))})
 			}
 		case "allOf":
 			for _, form := range part.Kids {

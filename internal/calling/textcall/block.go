@@ -253,11 +253,11 @@ func (s *scan) arguments(name, id string, from int) error {
 	if err != nil {
 		return s.broken(name, id, from, err)
 	}
-	return s.give(name, id, from, v)
+	return s.addCall(name, id, from, v)
 }
 
-// give appends a call whose arguments are an object, or a string that contains one.
-func (s *scan) give(name, id string, from int, v *value) error {
+// addCall appends a call whose arguments are an object, or a string that contains one.
+func (s *scan) addCall(name, id string, from int, v *value) error {
 	if v.Kind == '"' {
 		inner, fixed, err := parseLenient(v.Text)
 		switch {

@@ -42,14 +42,13 @@ func (s *shape) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*plain)(s))
 }
 
-// meant are types as they are called elsewhere, which people write into
-// schemas.
-var meant = map[string]string{"float": "number", "double": "number", "int": "integer", "bool": "boolean", "str": "string", "dict": "object", "list": "array"}
+// typeSynonyms maps other names of types, which people write into schemas, to those of JSON Schema.
+var typeSynonyms = map[string]string{"float": "number", "double": "number", "int": "integer", "bool": "boolean", "str": "string", "dict": "object", "list": "array"}
 
 // allows collects the types that a value may have; none means any.
 func (s shape) allows(into map[string]bool) {
 	for _, t := range s.Type {
-		if real, ok := meant[t]; ok {
+		if real, ok := typeSynonyms[t]; ok {
 			t = real
 		}
 		into[t] = true

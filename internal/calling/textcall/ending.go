@@ -110,7 +110,7 @@ func (s *scan) ending(before string) bool {
 	why := ""
 	switch rest := s.trailing(s.s[s.i:], true); {
 	case rest != "":
-		why = amidText
+		why = callInProse
 	case announcesExample(before):
 		why = exampleText
 	case s.Cut && s.malformed == kit.malformed:
@@ -151,7 +151,7 @@ func (s *scan) react(text string) (before string, ok bool) {
 	// The form has a thought before it. Behind other prose it may be a quotation.
 	lead := strings.TrimSpace(before)
 	if last := strings.TrimSpace(lead[strings.LastIndex(lead, "\n\n")+1:]); last != "" && !strings.HasPrefix(last, "Thought:") {
-		s.doubtful(amidText)
+		s.doubtful(callInProse)
 		return "", false
 	}
 	p := &lenient{s: text, i: m[1]}

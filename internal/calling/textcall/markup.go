@@ -86,7 +86,7 @@ func (s *scan) content(end, another, outer string, more func(key string) bool) (
 		after := strings.TrimLeft(s.s[k:min(len(s.s), k+256)], " \t\r\n")
 		if after == "" || follows(after, another) || follows(after, outer) || follows(after, "</tool_call>") {
 			text := s.s[from : k-len(end)]
-			if n := s.forgotten(text, another, more); n >= 0 {
+			if n := s.nextItem(text, another, more); n >= 0 {
 				s.i = from + n
 				s.note("a tool call lacked the end of a parameter")
 				return trimLine(text[:n]), true
@@ -115,9 +115,9 @@ func (s *scan) content(end, another, outer string, more func(key string) bool) (
 	return trimLine(s.s[from : from+n]), true
 }
 
-// forgotten returns the index in text at which the next item begins because the end tag of this
+// nextItem returns the index in text at which the next item begins because the end tag of this
 // one is missing, or -1. more reports whether an item with this key can still follow.
-func (s *scan) forgotten(text, another string, more func(key string) bool) int {
+func (s *scan) nextItem(text, another string, more func(key string) bool) int {
 	if more == nil {
 		return -1
 	}

@@ -38,7 +38,7 @@ func (s *scan) objects(tagged bool) error {
 		if args == nil {
 			args = &value{Kind: '{'}
 		}
-		if gave := s.give(name, id, from, args); gave != nil && !tagged {
+		if gave := s.addCall(name, id, from, args); gave != nil && !tagged {
 			s.calls = s.calls[:had]
 			return errNot
 		}
@@ -177,7 +177,7 @@ func (s *scan) bare(text string) bool {
 				}
 				if rest != "" {
 					if len(s.calls) > 0 {
-						s.doubtful(amidText)
+						s.doubtful(callInProse)
 					}
 					s.calls = nil
 					return false

@@ -18,22 +18,22 @@ const (
 	near      = 400 // bytes around a name that may tell
 )
 
-// overlooked returns the tool that an answer seems to call although no call was read from it, or
+// possibleCall returns the tool that an answer seems to call although no call was read from it, or
 // "". It is the last resort, for forms that nobody knows yet: a tool found here is never run, but
 // asked about. Code followed by more prose is an example; of that only fenced blocks count, and
 // only if they have a name and arguments in JSON.
-func (k *kit) overlooked(text string) string {
+func (k *kit) possibleCall(text string) string {
 	if len(k.Offered) == 0 {
 		return ""
 	}
-	if name := k.look(withoutExamples(text, true), k.called); name != "" || !strings.Contains(text, "```") {
+	if name := k.findTool(withoutExamples(text, true), k.called); name != "" || !strings.Contains(text, "```") {
 		return name
 	}
-	return k.look(withoutExamples(text, false), k.named)
+	return k.findTool(withoutExamples(text, false), k.named)
 }
 
-// look returns the first tool whose name stands between texts for which are returns true.
-func (k *kit) look(text string, are func(tool, before, after string) bool) string {
+// findTool returns the first tool whose name stands between texts for which are returns true.
+func (k *kit) findTool(text string, are func(tool, before, after string) bool) string {
 	looked := 0
 	for _, t := range k.Offered {
 		for from := 0; looked < maxLooked; looked++ {

@@ -75,7 +75,7 @@ const (
 	maxCalls  = 256 // more is a model that repeats itself
 )
 
-const amidText = "the answer holds a tool call in the middle of text, which was taken for an example and not run; a call must be the last thing in an answer"
+const callInProse = "the answer holds a tool call in the middle of text, which was taken for an example and not run; a call must be the last thing in an answer"
 
 // A kit is shared by all parsers: the options, the schemas, and their findings.
 type kit struct {
@@ -167,7 +167,7 @@ func (s *scan) read() Found {
 		at := s.i
 		switch m.sort {
 		case opensThought:
-			s.said(r, at)
+			s.addProse(r, at)
 			s.i += len(m.open)
 			s.think(r, m.close[0])
 		case endsThought:
@@ -177,14 +177,14 @@ func (s *scan) read() Found {
 			}
 			// A template that opens the thinking in the prompt leaves only
 			// its end in the answer.
-			s.said(r, at)
+			s.addProse(r, at)
 			r.unopened = r.unopened || !s.opened
 			r.thoughts = append(r.thoughts, r.visible.String())
 			r.visible.Reset()
 			s.jump(at + len(m.open))
 			r.from, r.parted = s.i, true
 		case wraps:
-			s.said(r, at)
+			s.addProse(r, at)
 			s.jump(at + len(m.open))
 			r.from, r.parted = s.i, true
 		case opensCalls:
@@ -200,7 +200,7 @@ func (s *scan) read() Found {
 				continue
 			}
 			end := s.i
-			s.said(r, at)
+			s.addProse(r, at)
 			if r.first < 0 {
 				r.first = r.visible.Len()
 			}
@@ -221,19 +221,19 @@ func (s *scan) read() Found {
 				r.failed++
 				continue
 			}
-			s.said(r, at)
+			s.addProse(r, at)
 			r.first, r.from = r.visible.Len(), len(s.s)
 		default:
 			s.i += len(m.open)
 		}
 	}
-	s.said(r, len(s.s))
+	s.addProse(r, len(s.s))
 	return s.conclude(r)
 }
 
-// said adds the prose up to i to the answer. Prose after a call makes that an example, unless the
-// call stands between special tokens.
-func (s *scan) said(r *reading, i int) {
+// addProse adds the prose up to i to the answer. Prose after a call makes that an example, unless
+// the call stands between special tokens.
+func (s *scan) addProse(r *reading, i int) {
 	part := s.s[r.from:i]
 	if rest := s.trailing(part, r.first >= 0); r.first >= 0 && rest != "" {
 		line, _, _ := strings.Cut(part, "\n")
@@ -262,7 +262,7 @@ func (s *scan) think(r *reading, end string) {
 func (s *scan) conclude(r *reading) Found {
 	f := Found{Text: r.visible.String(), Thinking: join(r.thoughts), Calls: s.calls, Unopened: r.unopened}
 	if r.amid {
-		s.doubtful(amidText)
+		s.doubtful(callInProse)
 		f.Calls = nil
 	}
 	if s.unknown {
@@ -289,7 +289,7 @@ func (s *scan) conclude(r *reading) Found {
 func (s *scan) finish(f Found) Found {
 	if len(f.Calls) == 0 {
 		if s.doubt == "" {
-			if name := s.overlooked(f.Text); name != "" {
+			if name := s.possibleCall(f.Text); name != "" {
 				s.doubtful(unreadText, name)
 			} else {
 				s.unknownCall(strings.TrimSpace(f.Text))

@@ -283,8 +283,9 @@ func (e *Endpoint) Ready() error {
 			return fmt.Errorf("%s: the header %s has %s inside, which no header can carry", e.Name, name, bad)
 		}
 	}
-	// The kernel notices when a program on this machine, or its machine in the same network, is gone.
-	// Until then one that sends nothing loads the model or reads the prompt, however long that takes.
+	// The kernel notices when a program on this machine, or its machine in the same network, is
+	// gone. Until then one that sends nothing loads the model or reads the prompt, however long
+	// that takes.
 	e.patient = e.Idle == 0 && e.Total == 0 && Local(base)
 	e.Idle = cmp.Or(e.Idle, defaultIdle)
 	e.Total = cmp.Or(e.Total, defaultTotal)
@@ -318,8 +319,9 @@ const (
 
 	defaultIdle  = 5 * time.Minute // a local model may load and read a long prompt first
 	defaultTotal = 30 * time.Minute
-	// grace bounds the wait for the usage and the end of the stream after an answer is complete.
-	grace = 5 * time.Second
+	// trailerTimeout bounds the wait for the usage and the end of the stream after an answer is
+	// complete.
+	trailerTimeout = 5 * time.Second
 )
 
 var errHuge = errors.New("the answer is larger than 64 MB")
@@ -386,8 +388,8 @@ func (w *Watch) Touch() {
 
 // Finish reports that the answer is complete and only its tail may still come.
 func (w *Watch) Finish() {
-	if w.limit <= 0 || w.limit > grace {
-		w.limit, w.lazy = grace, true
+	if w.limit <= 0 || w.limit > trailerTimeout {
+		w.limit, w.lazy = trailerTimeout, true
 	}
 	w.Touch()
 }

@@ -38,7 +38,7 @@ func (c *Copy) begin(ctx context.Context, names *rootfs.DenyList, inner []rootfs
 			return fmt.Errorf("taking %s for a directory: %w", d, err)
 		}
 	}
-	commit, err := w.snap(ctx, g, names, w.Base, "The work tree as it was, what was not committed included")
+	commit, err := w.commitTree(ctx, g, names, w.Base, "The work tree as it was, what was not committed included")
 	if err != nil {
 		return fmt.Errorf("noting what the worktree begins with: %w", err)
 	}
@@ -46,9 +46,9 @@ func (c *Copy) begin(ctx context.Context, names *rootfs.DenyList, inner []rootfs
 	return nil
 }
 
-// snap commits the work tree as it is on the branch, on top of commit, and returns the branch's
-// new commit. Files with names of secrets stay as they are in the index.
-func (w *Worktree) snap(ctx context.Context, g *git.Repo, names *rootfs.DenyList, commit, message string) (string, error) {
+// commitTree commits the work tree as it is on the branch, on top of commit, and returns the
+// branch's new commit. Files with names of secrets stay as they are in the index.
+func (w *Worktree) commitTree(ctx context.Context, g *git.Repo, names *rootfs.DenyList, commit, message string) (string, error) {
 	if err := g.Stage(ctx, []string{":/"}, ownConfig...); err != nil {
 		return "", err
 	}

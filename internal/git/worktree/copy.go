@@ -302,7 +302,7 @@ func (w *Worktree) checkedOut() (branch string, ok bool) {
 // copy's. If the original and its data directory are gone, the repository is given the place of
 // this one, as git worktree repair does.
 func (w *Worktree) Connect() error {
-	was := w.other()
+	was := w.recordedTop()
 	if was == "" {
 		return nil
 	}
@@ -326,11 +326,11 @@ func isData(top string) bool {
 	return false
 }
 
-// other returns the work tree that the repository has recorded in place of this one: the one of
-// the same name in another data directory. It is empty if the repository records this one, or
+// recordedTop returns the work tree that the repository has recorded in place of this one: the one
+// of the same name in another data directory. It is empty if the repository records this one, or
 // none. Whoever worked here may have written something else into that record; such entries are
 // ignored.
-func (w *Worktree) other() string {
+func (w *Worktree) recordedTop() string {
 	if w.Admin == "" || filepath.Dir(w.Admin) != filepath.Join(w.Common, "worktrees") {
 		return ""
 	}

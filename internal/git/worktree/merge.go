@@ -78,7 +78,7 @@ func (c *Copy) keepResult(ctx context.Context, names *rootfs.DenyList) {
 	w := &c.Tree
 	tip, err := git.OnHost(w.Repo).ResolveCommit(ctx, "refs/heads/"+w.Branch)
 	if branch, ok := w.checkedOut(); err == nil && ok && branch == w.Branch {
-		_, err = w.snap(ctx, w.Inside().Operation(), names, tip, "Changes that were not all brought back")
+		_, err = w.commitTree(ctx, w.Inside().Operation(), names, tip, "Changes that were not all brought back")
 	}
 	if err == nil {
 		c.Result.Branch = w.Branch // else the directory alone has it

@@ -266,7 +266,7 @@ func (m merging) takeBack(ctx context.Context, g *git.Repo, top, branch string) 
 		if _, err := root.Lstat(c.path); !left[c.path] && !(c.isNew() && err == nil) { // status does not show what is ignored
 			continue
 		}
-		others, err := c.foreign(ctx, g, root, known)
+		others, err := c.obstacles(ctx, g, root, known)
 		switch {
 		case err != nil:
 			return err
@@ -332,10 +332,10 @@ func locksLeft(ctx context.Context, g *git.Repo, branch string) error {
 		Remedy: "if none is at work: rm " + strings.Join(left, " ") + "; then merge again"}
 }
 
-// foreign returns the paths that somebody else has put in the way of a change: the path itself, or
-// files in a directory at its place. A merge turns a file into a directory, and back, so known
+// obstacles returns the paths that somebody else has put in the way of a change: the path itself,
+// or files in a directory at its place. A merge turns a file into a directory, and back, so known
 // paths may be below the path or above it; each is judged separately.
-func (c *changedPath) foreign(ctx context.Context, g *git.Repo, root *os.Root, known map[string]bool) ([]string, error) {
+func (c *changedPath) obstacles(ctx context.Context, g *git.Repo, root *os.Root, known map[string]bool) ([]string, error) {
 	if above := fileAbove(root, c.path); known[above] {
 		return nil, nil
 	} else if above != "" {

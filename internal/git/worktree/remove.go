@@ -71,7 +71,7 @@ func (w *Worktree) Removable(ctx context.Context, written []string) (merged bool
 	if err := w.checkDetached(ctx, s); err != nil {
 		return false, err
 	}
-	left, err := w.beside(ctx, written)
+	left, err := w.unmergedPaths(ctx, written)
 	if err != nil {
 		return false, err
 	}
@@ -165,7 +165,7 @@ func (w *Worktree) forget(ctx context.Context, branch bool) error {
 	if w.Common == "" {
 		w.Common = common
 	}
-	if was := w.other(); was != "" && isData(was) {
+	if was := w.recordedTop(); was != "" && isData(was) {
 		return nil // the branch is that of the original, too
 	}
 	w.release()

@@ -117,11 +117,11 @@ func (w *Worktree) checkGitlinks(ctx context.Context, all []changedPath) error {
 	return nil
 }
 
-// beside lists the paths in the work tree that no commit of its branch contains: of the
+// unmergedPaths lists the paths in the work tree that no commit of its branch contains: of the
 // repositories in it, submodules or not, uncommitted changes and commits that the clone in the
 // same place of the first work tree does not have; files in submodules that are not checked out;
 // and ignored files among written, which are paths below Dir.
-func (w *Worktree) beside(ctx context.Context, written []string) (out []string, err error) {
+func (w *Worktree) unmergedPaths(ctx context.Context, written []string) (out []string, err error) {
 	repos, err := repositories(w.Top)
 	if err != nil {
 		return nil, err

@@ -80,7 +80,7 @@ func TestRepositoriesInside(t *testing.T) {
 			withSubmodule(t, repo)
 			w, err := Add(t.Context(), repo, filepath.Join(t.TempDir(), "wt"), "adroit/J1/work", nil)
 			dirtest.Must(t, err)
-			if left, err := w.beside(t.Context(), nil); err != nil || len(left) > 0 {
+			if left, err := w.unmergedPaths(t.Context(), nil); err != nil || len(left) > 0 {
 				t.Errorf("at the beginning %q are left, %v", left, err)
 			}
 			c.job(t, w.Top)

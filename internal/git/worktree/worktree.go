@@ -292,7 +292,7 @@ func (w *Worktree) Commit(ctx context.Context, message string, deleted func(path
 // distrustIndex makes git read the files rather than rely on the times and sizes in the index: the
 // job can write the index. Files with a mark keep it: see checkHidden.
 func (w *Worktree) distrustIndex(ctx context.Context) error {
-	marked, err := w.marked(ctx)
+	marked, err := w.hiddenFiles(ctx)
 	if err != nil {
 		return err
 	}
@@ -313,8 +313,8 @@ func (w *Worktree) distrustIndex(ctx context.Context) error {
 	return err
 }
 
-// marked returns the files that bits of the index hide from git status.
-func (w *Worktree) marked(ctx context.Context) (map[string]bool, error) {
+// hiddenFiles returns the files that bits of the index hide from git status.
+func (w *Worktree) hiddenFiles(ctx context.Context) (map[string]bool, error) {
 	all, err := w.Inside().ListNames(ctx, "ls-files", "-v", "-z") // a letter, a space and the name
 	if err != nil {
 		return nil, err
@@ -331,7 +331,7 @@ func (w *Worktree) marked(ctx context.Context) (map[string]bool, error) {
 // checkHidden refuses changes that bits of the index hide from git status: the job has the
 // index. Of these an index that is made anew has none.
 func (w *Worktree) checkHidden(ctx context.Context) error {
-	marked, err := w.marked(ctx)
+	marked, err := w.hiddenFiles(ctx)
 	if err != nil || len(marked) == 0 {
 		return err
 	}
@@ -397,7 +397,7 @@ func (w *Worktree) Merge(ctx context.Context, message, record string, written []
 	if err := w.Check(); err != nil {
 		return nil, err
 	}
-	left, err := w.beside(ctx, written)
+	left, err := w.unmergedPaths(ctx, written)
 	if err != nil {
 		return nil, err
 	}

@@ -38,12 +38,12 @@ func (d Decision) Open() (*workspace.Files, error) {
 	case d.ignores:
 		return nil, nil
 	default:
-		err = lookingFor(err)
+		err = projectFilesError(err)
 	}
 	return files, err
 }
 
-func lookingFor(err error) error {
+func projectFilesError(err error) error {
 	return fmt.Errorf("looking for %s: %w", strings.Join(agents.ProjectFiles(), " and "), err)
 }
 
@@ -57,7 +57,7 @@ func (d Decision) Context(ctx context.Context, files *workspace.Files, user []ag
 	c.Skills, c.Problems = d.Skills(user)
 	names, err := projectFiles(ctx, files, d.dir)
 	if err != nil {
-		return c, lookingFor(err)
+		return c, projectFilesError(err)
 	}
 	in := func(name string) bool { return d.Trusted(filepath.Join(d.dir, filepath.FromSlash(name))) }
 	var more agents.Problems

@@ -125,8 +125,8 @@ func IsBefore(err error) bool { return errors.As(err, new(*beforeError)) }
 const (
 	// patience bounds the wait for the host.
 	patience = 10 * time.Minute
-	// grace bounds the wait after the waiting operation was asked to end.
-	grace = 5 * time.Second
+	// maxWaitAfterCancel bounds the wait after the waiting operation was asked to end.
+	maxWaitAfterCancel = 5 * time.Second
 
 	firstWait = 50 * time.Millisecond
 	longWait  = 2 * time.Second
@@ -161,7 +161,7 @@ func Patience(ctx context.Context) time.Duration {
 	}
 	for before, ok := ctx.Value(outliveKey{}).(context.Context); ok; before, ok = before.Value(outliveKey{}).(context.Context) {
 		if before.Err() != nil {
-			return min(most, grace)
+			return min(most, maxWaitAfterCancel)
 		}
 	}
 	return most

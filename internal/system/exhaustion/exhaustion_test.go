@@ -75,7 +75,7 @@ func TestPatienceAfterTheEnd(t *testing.T) {
 		t.Errorf("before the end: %s", d)
 	}
 	stop()
-	if d := Patience(late); d != grace || late.Err() != nil {
+	if d := Patience(late); d != maxWaitAfterCancel || late.Err() != nil {
 		t.Errorf("after the end: %s, %v", d, late.Err())
 	}
 }

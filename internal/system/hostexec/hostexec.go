@@ -155,7 +155,7 @@ func Find(name string) (string, error) {
 	if passed == nil {
 		return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
 	}
-	return "", &exec.Error{Name: name, Err: fmt.Errorf("%w: %w", exec.ErrNotFound, passedOver(strings.Join(passed, "; ")))}
+	return "", &exec.Error{Name: name, Err: fmt.Errorf("%w: %w", exec.ErrNotFound, skippedError(strings.Join(passed, "; ")))}
 }
 
 // Outside is like [Find] for a name in a variable, such as PAGER, which the settings of a project
@@ -168,18 +168,18 @@ func Outside(name string) (string, error) {
 	places.Lock()
 	defer places.Unlock()
 	if why := refused(at); why != "" {
-		return "", &exec.Error{Name: name, Err: passedOver(at + " is not run outside of the sandbox, since " + why)}
+		return "", &exec.Error{Name: name, Err: skippedError(at + " is not run outside of the sandbox, since " + why)}
 	}
 	return at, nil
 }
 
-type passedOver string
+type skippedError string
 
-func (p passedOver) Error() string { return string(p) }
+func (p skippedError) Error() string { return string(p) }
 
 // Lacking explains an error of [Find]: the program does not exist, or only where jobs may write.
 func Lacking(err error) string {
-	if p, ok := errors.AsType[passedOver](err); ok {
+	if p, ok := errors.AsType[skippedError](err); ok {
 		return "not to be had: " + p.Error()
 	}
 	return "not on PATH"

@@ -19,7 +19,7 @@ import (
 // so).
 func Repository(dir string) (top string, ok bool) {
 	for d := dir; ; d = filepath.Dir(d) {
-		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil && (d == dir || counts(d, dir)) {
+		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil && (d == dir || isRepository(d, dir)) {
 			return d, true
 		}
 		if d == filepath.Dir(d) {
@@ -28,8 +28,9 @@ func Repository(dir string) (top string, ok bool) {
 	}
 }
 
-// counts reports whether top has a .git that makes it the repository of dir, a directory below it.
-func counts(top, dir string) bool {
+// isRepository reports whether top has a .git that makes it the repository of dir, a directory
+// below it.
+func isRepository(top, dir string) bool {
 	if info, err := os.Stat(top); err != nil || info.Mode()&os.ModeSticky != 0 && info.Mode()&0o002 != 0 {
 		return false
 	}
@@ -42,11 +43,11 @@ func counts(top, dir string) bool {
 		_, err := os.Lstat(filepath.Join(at, "HEAD"))
 		return err == nil
 	}
-	return info.Mode().IsRegular() && leads(at)
+	return info.Mode().IsRegular() && namesGitDir(at)
 }
 
-// leads reports whether a file names a git directory.
-func leads(file string) bool {
+// namesGitDir reports whether a file names a git directory.
+func namesGitDir(file string) bool {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return false

@@ -40,7 +40,7 @@ func Fault(file []byte, err error, keys ...string) error {
 	if whole && list {
 		found, line = keys, lineOf(file, typ.Offset)
 	}
-	words := "it must be " + spelling.Form(typ.Type) + ", and is " + foundWords(typ.Value)
+	words := "it must be " + spelling.Form(typ.Type) + ", and is " + plainKind(typ.Value)
 	if len(found) > 0 {
 		words = strings.Join(found, ".") + ": " + words
 	}
@@ -57,8 +57,8 @@ func UnknownKey(err error) (key string, ok bool) {
 	return key, err == nil
 }
 
-// foundWords describes the decoder's name of a value in plain words.
-func foundWords(value string) string {
+// plainKind describes the decoder's name of a value in plain words.
+func plainKind(value string) string {
 	kind, _, _ := strings.Cut(value, " ") // number 1.5
 	switch kind {
 	case "string":

@@ -121,7 +121,7 @@ func (p Selection) Changes(ctx context.Context) ([]Change, error) {
 		return nil, err
 	}
 	var cs []Change
-	for _, c := range slices.Concat(p.l.shifts(p.nets()), p.l.shifts(p.doubtful())) {
+	for _, c := range slices.Concat(p.l.shifts(p.nets()), p.l.shifts(p.uncertainNets())) {
 		cs = append(cs, c.Change)
 	}
 	slices.SortStableFunc(cs, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
@@ -181,8 +181,8 @@ func (p Selection) nets() []net {
 	return p.l.nets(func(i int, e entry) bool { return p.take(i, e) && p.certain(e) })
 }
 
-// doubtful returns the net uncertain changes, which the selection leaves alone.
-func (p Selection) doubtful() []net {
+// uncertainNets returns the net uncertain changes, which the selection leaves alone.
+func (p Selection) uncertainNets() []net {
 	return p.l.nets(func(i int, e entry) bool { return p.take(i, e) && !p.certain(e) })
 }
 
@@ -279,11 +279,11 @@ func (e *StepError) Error() string {
 	return fmt.Sprintf("no step %q of this job changed a file or moved a branch", e.Step)
 }
 
-// includeIt is the advice about a path that is left alone because of a doubt.
-const includeIt = "; --include-uncertain takes that back too"
+// includeUncertainHint is the advice about a path that is left alone because of a doubt.
+const includeUncertainHint = "; --include-uncertain takes that back too"
 
-// doubt explains an uncertain change.
-func doubt(step string) string {
+// uncertainReason explains an uncertain change.
+func uncertainReason(step string) string {
 	if step == "" {
 		return "it changed while a command ran, perhaps by somebody else"
 	}
@@ -323,7 +323,7 @@ func (p Selection) refNets() (nets []*refNet, doubtful []Change) {
 				n.foreign = true
 				n.why = "step " + m.step + " moved it later"
 				if mine {
-					n.why = doubt(m.step) + includeIt
+					n.why = uncertainReason(m.step) + includeUncertainHint
 				}
 			}
 			continue

@@ -117,7 +117,7 @@ func (d *differ) diffOne(c shift) string {
 	for i, pair := range pairs {
 		one := d.compare(source, c.Path, pair[0], pair[1])
 		if one != "" && c.Uncertain {
-			fmt.Fprintf(&out, "# uncertain: %s\n", doubt(c.Change.Step))
+			fmt.Fprintf(&out, "# uncertain: %s\n", uncertainReason(c.Change.Step))
 		}
 		if one != "" && len(pairs) > 1 {
 			fmt.Fprintf(&out, "# part %d of %d: somebody else changed the same lines in between\n", i+1, len(pairs))

@@ -22,9 +22,9 @@ import (
 // unread is the value of a reference that exists and cannot be read.
 const unread = "?"
 
-// underWay maps files of a git directory that exist while an operation is in progress to the
+// operationFiles maps files of a git directory that exist while an operation is in progress to the
 // command that ends it without changing files.
-var underWay = map[string]string{
+var operationFiles = map[string]string{
 	"MERGE_HEAD": "git merge --quit", "CHERRY_PICK_HEAD": "git cherry-pick --quit", "REVERT_HEAD": "git revert --quit",
 	"rebase-merge": "git rebase --quit", "rebase-apply": "git rebase --quit", "BISECT_LOG": "git bisect reset HEAD",
 	"sequencer": "git cherry-pick --quit",
@@ -93,7 +93,7 @@ func (b *log) readRefs(ctx context.Context, t *rootfs.Tree, x *gitIndex, keep bo
 	if err != nil {
 		return nil, err
 	}
-	for name := range underWay {
+	for name := range operationFiles {
 		if _, err := rootfs.StatAt(own, name); err == nil {
 			loose[name] = UnderWay
 		}

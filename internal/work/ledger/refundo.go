@@ -64,7 +64,7 @@ func (u *undoing) moveRefs(ctx context.Context, p Selection) error {
 	}
 	for _, c := range doubtful {
 		if err != nil || r.values[c.Path] != c.Before {
-			r.leave(c.Path, doubt(c.Step)+includeIt)
+			r.leave(c.Path, uncertainReason(c.Step)+includeUncertainHint)
 		}
 	}
 	nets = slices.DeleteFunc(nets, func(n *refNet) bool { return n.why != "" })
@@ -101,7 +101,7 @@ func order(n *refNet) int {
 // refuses explains why a reference is not moved back, or returns "".
 func (r *refUndo) refuses(n *refNet) string {
 	value := r.values[n.name]
-	end, isUnderWay := underWay[n.name]
+	end, isUnderWay := operationFiles[n.name]
 	switch {
 	case n.git != r.now.Dir:
 		return "it is of another repository: " + n.git

@@ -43,7 +43,7 @@ func (u *undoing) look(n *net) (rootfs.State, error) {
 	case ours, now.Equal(n.orig()):
 		return now, nil
 	case n.later != nil && u.doubts(n.later) && u.l.Has(n.path, now):
-		return rootfs.State{}, errSkip(doubt(n.later.step) + includeIt)
+		return rootfs.State{}, errSkip(uncertainReason(n.later.step) + includeUncertainHint)
 	case n.later != nil && u.l.Has(n.path, now):
 		return rootfs.State{}, errSkip("step " + n.later.step + " changed it later")
 	case now.Type == "":

@@ -67,7 +67,7 @@ func (p Selection) Undo(ctx context.Context, root string) (UndoReport, error) {
 			return u.report, err
 		}
 	}
-	u.name(p.doubtful())
+	u.name(p.uncertainNets())
 	if err := u.moveRefs(ctx, p); err != nil {
 		return u.report, err
 	}
@@ -122,7 +122,7 @@ func (u *undoing) plan(ns []net) []*goal {
 		switch {
 		case err == nil || n.mixed == nil: // it is said already
 		case u.doubts(n.mixed):
-			err = errSkip(doubt(n.mixed.step) + includeIt)
+			err = errSkip(uncertainReason(n.mixed.step) + includeUncertainHint)
 		case n.mixed.step != "":
 			err = errSkip("step " + n.mixed.step + " changed it in between")
 		}
@@ -203,7 +203,7 @@ func (u *undoing) name(ns []net) {
 		if now, err := u.t.State(n.path, nil); err == nil && now.Equal(n.orig()) {
 			continue // it is gone
 		}
-		u.skip(n.path, errSkip(doubt(n.step)+includeIt))
+		u.skip(n.path, errSkip(uncertainReason(n.step)+includeUncertainHint))
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
-// errLeft reports that a directory was not removed because somebody put something into it.
-var errLeft = errors.New("it is not empty")
+// errNotEmpty reports that a directory was not removed because somebody put something into it.
+var errNotEmpty = errors.New("it is not empty")
 
 // do performs one op. whole reports that everything in a new directory came
 // with it.
@@ -39,7 +39,7 @@ func (j *joiner) do(i int) (whole bool, err error) {
 	below, err := j.parent(j.root, op.path)
 	if err != nil {
 		if op.kind == opRemove || op.kind == opRmdir {
-			return false, errLeft
+			return false, errNotEmpty
 		}
 		return false, j.refuse(op, "a directory above it was removed or replaced here while the command ran")
 	}
@@ -51,7 +51,7 @@ func (j *joiner) do(i int) (whole bool, err error) {
 		case opRmdir:
 			err := rootfs.UnlinkAt(below, name, unix.AT_REMOVEDIR)
 			if err == unix.ENOTEMPTY || err == unix.EEXIST {
-				return errLeft
+				return errNotEmpty
 			}
 			if err == unix.ENOENT {
 				return nil

@@ -66,7 +66,7 @@ func (j *joiner) run(ctx context.Context) error {
 	if err := j.scan(ctx, j.above, j.root, ".", false, false); err != nil {
 		return err
 	}
-	if err := j.sift(ctx); err != nil {
+	if err := j.dropIgnored(ctx); err != nil {
 		return err
 	}
 	if err := j.Recall(ctx); err != nil {
@@ -117,10 +117,10 @@ func (j *joiner) Recall(ctx context.Context) error {
 	return j.snap.Recall(ctx, j.t, names)
 }
 
-// sift drops the operations that are not work: changes of files that git ignored before the
+// dropIgnored drops the operations that are not work: changes of files that git ignored before the
 // command. Changes of files that it listed are recorded, even if the command makes git ignore
 // them.
-func (j *joiner) sift(ctx context.Context) error {
+func (j *joiner) dropIgnored(ctx context.Context) error {
 	var ask []string
 	for i := range j.ops {
 		op := &j.ops[i]
@@ -234,7 +234,7 @@ func (j *joiner) perform() error {
 	var back []ledger.PathChange
 	failed := func(op *operation, err error) {
 		var why *rootfs.PathError
-		if err == errLeft {
+		if err == errNotEmpty {
 			// Nothing to report: the directory's content is somebody else's.
 		} else if errors.As(err, &why) {
 			j.conflict(op, op.kind, why.Reason)

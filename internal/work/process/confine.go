@@ -172,7 +172,7 @@ func (c *runnerSandbox) finish(p *Process, led *ledger.Ledger, o *Output, unseen
 	c.release(s)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	note := s.protection.check(&c.removed, func(rel, to string) bool { return p.holds(led, rel, to) })
+	note := s.protection.check(&c.removed, func(rel, to string) bool { return p.moveToHold(led, rel, to) })
 	if p.snap != nil && len(s.protection.made) > 0 {
 		names := strings.Join(s.protection.made[:min(len(s.protection.made), maxNotes)], ", ")
 		if err := p.snap.Ledger.NotePartial("an undo leaves the new git directories " + names); err != nil {
@@ -197,8 +197,8 @@ func (c *runnerSandbox) finish(p *Process, led *ledger.Ledger, o *Output, unseen
 	return note
 }
 
-// holds moves a file that was put aside into the command's hold, and reports whether it has one
-// that took it.
-func (p *Process) holds(led *ledger.Ledger, rel, to string) bool {
+// moveToHold moves a file that was put aside into the command's hold, and reports whether it has
+// one that took it.
+func (p *Process) moveToHold(led *ledger.Ledger, rel, to string) bool {
 	return p.hold.take(led, p.confined.protection.scans[0].names, rel, to)
 }

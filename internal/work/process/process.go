@@ -184,8 +184,8 @@ func disks(p *sandbox.Policy, limitMB int) ([]*disk, error) {
 	return out, nil
 }
 
-// crowded explains why a command has to stop, or returns "", and when to check again.
-func crowded(ds []*disk) (string, time.Duration) {
+// diskFull explains why a command has to stop, or returns "", and when to check again.
+func diskFull(ds []*disk) (string, time.Duration) {
 	next := 250 * time.Millisecond
 	for _, d := range ds {
 		if !d.measure() {

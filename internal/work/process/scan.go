@@ -52,9 +52,9 @@ type found struct {
 	id   rootfs.ID
 }
 
-// rereads is the minimum time between two complete scans, as a multiple of the time that one takes.
-// They are for file systems that do not record what changes a directory.
-const rereads = 100
+// fullScanInterval is the minimum time between two complete scans, as a multiple of the time that
+// one takes. They are for file systems that do not record what changes a directory.
+const fullScanInterval = 100
 
 func newScan(t *rootfs.Tree, names *rootfs.DenyList) *scan {
 	return &scan{tree: t, names: rootfs.NewClassifier(names), dirs: map[string]*dirState{}}
@@ -68,7 +68,7 @@ func (s *scan) abs(rel string) string { return path.Join(s.tree.Dir, rel) }
 func (s *scan) update() error {
 	began := time.Now()
 	old := s.dirs
-	all := began.Sub(s.whole) > rereads*s.cost
+	all := began.Sub(s.whole) > fullScanInterval*s.cost
 	if all {
 		old = nil
 	}

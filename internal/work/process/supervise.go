@@ -98,7 +98,7 @@ func (r *Runner) record(p *Process, o *Output, c Cmd) (notes []string) {
 		rep, err := p.overlay.Finish(p.late, p.snap, p.confined.protection.refuses)
 		if rep != nil {
 			o.Changed = rep.Changed
-			rep.Aside = slices.DeleteFunc(rep.Aside, func(a overlay.Aside) bool { return p.holds(r.led, a.Path, a.Kept) })
+			rep.Aside = slices.DeleteFunc(rep.Aside, func(a overlay.Aside) bool { return p.moveToHold(r.led, a.Path, a.Kept) })
 			notes = rep.Messages()
 		}
 		if err != nil {
@@ -162,7 +162,7 @@ func (p *Process) leaveRoom(group int, ended <-chan struct{}) string {
 			return ""
 		case <-t.C:
 		}
-		why, next := crowded(p.disks)
+		why, next := diskFull(p.disks)
 		if why != "" {
 			_ = syscall.Kill(-group, syscall.SIGKILL)
 			if p.level == sandbox.Landlock {

@@ -29,10 +29,10 @@ func namespaces(attr *syscall.SysProcAttr, netOpen bool) {
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_CHOWN}
 }
 
-// first runs as the first process of a command's namespace: it builds the view of the command,
+// runInit runs as the first process of a command's namespace: it builds the view of the command,
 // confines itself, starts the command, adopts orphans, and exits with the command's code. The
 // kernel then kills every other process of the namespace, wherever it has hidden.
-func (p *Policy) first(argv []string, status *os.File) error {
+func (p *Policy) runInit(argv []string, status *os.File) error {
 	limits := p.Limits.or()
 	if p.Collect != "" {
 		if err := holdCollect(p.Collect); err != nil {

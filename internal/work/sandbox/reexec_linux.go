@@ -63,7 +63,7 @@ func stage(argv []string, status *os.File) error {
 	}
 	switch {
 	case p.Level == Full:
-		return p.first(argv, status)
+		return p.runInit(argv, status)
 	case p.Level == Bubblewrap && !p.Locked:
 		return p.bwrap(argv)
 	case p.Level == Landlock, p.Level == Bubblewrap:
