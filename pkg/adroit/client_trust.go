@@ -15,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/internal/host/jobdir"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -154,6 +155,9 @@ func (rt *Runtime) sweep(ctx context.Context) {
 func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) (notes []string, err error) {
 	if held(j) {
 		return nil, problem.WithHint(fmt.Errorf("%s: %w; cancel it first", j.ID, jobs.ErrRunning), hint.Command("jobs cancel %s", j.ID))
+	}
+	if err := stored.Unknown(j.ID+": its status", string(j.Status), j.Status.Known() || j.Status == lost); err != nil && !o.Force {
+		return nil, problem.WithHint(err, hint.Command("jobs rm --force %s", j.ID)+" removes it with all that is kept of it")
 	}
 	r, err := jobdir.CheckRemoval(ctx, rt.data(), j, o.Force)
 	if we := new(worktree.Error); errors.As(err, &we) {

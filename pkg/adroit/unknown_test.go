@@ -2,6 +2,7 @@ package adroit_test
 
 import (
 	"database/sql"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -270,6 +271,12 @@ func TestUnknownValues(t *testing.T) {
 			}
 			_, err = rt.Job(t.Context(), id)
 			dirtest.Must(t, err)
+			if name == "status" {
+				why := new(adroit.Error)
+				if _, err := rt.Remove(t.Context(), id, adroit.RemoveOptions{}); !errors.As(err, &why) || !strings.Contains(why.Message, c.says) || !strings.Contains(why.Hint, "jobs rm --force "+id) {
+					t.Errorf("without force it is removed, or it is not said how: %v", err)
+				}
+			}
 			_, err = rt.Remove(t.Context(), id, adroit.RemoveOptions{Force: true})
 			dirtest.Must(t, err)
 		})
