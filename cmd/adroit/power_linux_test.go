@@ -60,13 +60,14 @@ func powerKinds() []powerKind {
 			files: pipeline("  - {id: one, run: sh work.sh 4}\n  - {id: edit, agent: editor, input: Edit}\n  - {id: both, parallel: [{id: two, run: sh work.sh 5}, {id: list, tool: list_files}]}\n")},
 		{name: "fix", args: []string{"fix", "--phases", "prepare=sh prepare.sh,ship=sh work.sh 1,publish=sh work.sh 2"},
 			files: map[string]string{"repo/a.txt": "wrong\n", "repo/prepare.sh": "grep -q right a.txt && exit 0\necho 'a.c:1:1: error: it is wrong'\nexit 1\n", "turns.yaml": fixOnce}},
+		// Each file is written once: of one that a step was overwriting, either text is right.
 		{name: "workflow", args: []string{"run", "until_tests_pass", "Add it.", "--test", "sh test.sh"},
-			files: map[string]string{"repo/test.sh": "echo 1..1; grep -q good a.txt && echo ok 1 - a || { echo not ok 1 - a; exit 1; }\n",
+			files: map[string]string{"repo/test.sh": "echo 1..1; grep -q good b.txt && echo ok 1 - a || { echo not ok 1 - a; exit 1; }\n",
 				"home/.config/adroit/agents/fixer.md": strings.Replace(powerAgent, "You edit.", "You fix.", 1), "turns.yaml": `scenes:
   - when: You fix
     turns:
       - calls: [{name: shell, args: {command: sh work.sh 1}}]
-      - calls: [{name: write_file, args: {path: a.txt, content: "good\n"}}]
+      - calls: [{name: write_file, args: {path: b.txt, content: "good\n"}}]
       - calls: [{name: finish, args: {summary: It is good.}}]
 turns:
   - calls: [{name: write_file, args: {path: a.txt, content: "bad\n"}}]
