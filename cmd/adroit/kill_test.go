@@ -182,13 +182,17 @@ func TestKilledAndLost(t *testing.T) {
 			}
 			return os.Remove(found[0])
 		}},
+		"in a sub-agent without a copy": {"q", "expect: {contains: 'Look at them before you go on. deleted: a.txt'}, ", "deleted: a.txt", func(p *place) error {
+			return os.Remove(p.path("repo/a.txt"))
+		}},
 		"both": {"editor", "expect: {contains: 'changed: a.txt; deleted: b.txt'}, ", "changed: a.txt; deleted: b.txt", func(p *place) error {
 			return errors.Join(os.WriteFile(p.path("repo/a.txt"), []byte{0}, 0o644), os.Remove(p.path("repo/b.txt")))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, map[string]string{"turns.yaml": fmt.Sprintf(turns, c.expect), "home/.config/adroit/agents/editor.md": editor,
-				"home/.config/adroit/pipelines/p.yaml": "steps:\n  - {id: edit, agent: editor, input: Edit, worktree: true}\n"})
+				"home/.config/adroit/pipelines/p.yaml": "steps:\n  - {id: edit, agent: editor, input: Edit, worktree: true}\n",
+				"home/.config/adroit/pipelines/q.yaml": "steps:\n  - {id: edit, agent: editor, input: Edit}\n"})
 			p.bin = program(t)
 			env := p.env
 			p.env = append(env[:len(env):len(env)], "ADROIT_KILL_AT=3 performed write_file")
@@ -202,6 +206,9 @@ func TestKilledAndLost(t *testing.T) {
 			out := p.ok(0, "jobs", "resume", "last")
 			if strings.Contains(out, "not as its finished steps left them") != (c.said != "") || !strings.Contains(out, c.said) {
 				t.Errorf("resume prints\n%s", out)
+			}
+			if strings.Contains(out, `{"changed"`) {
+				t.Errorf("resume prints a record as it is stored\n%s", out)
 			}
 			if got := p.read("repo/c.txt"); got != "c" {
 				t.Errorf("the interrupted step left %q", got)

@@ -125,7 +125,7 @@ const (
 	// MessageSignal is the name of the signal whose value is an executor.Message.
 	MessageSignal = "message"
 	// CopySignal, followed by the name of a copy, is the message signal for the sub-agent that
-	// works in it.
+	// works in it. Without a name, it is for those that work in the job's directory.
 	CopySignal = MessageSignal + "@"
 )
 

@@ -223,7 +223,7 @@ func (rt *Runtime) changedSince(ctx context.Context, j *jobs.Job) (words string,
 
 // reportLost compares the files of an interrupted job with what its finished steps left.
 // What differs is reported to the person and, where a model works on its own, to it, and to
-// that of a sub-agent about its copy.
+// those of sub-agents and workflows about the directory that they work in.
 func (rt *Runtime) reportLost(ctx context.Context, m *jobs.Manager, j *jobs.Job) error {
 	if j.Status != jobs.Interrupted || rt.bare {
 		return nil
@@ -237,7 +237,7 @@ func (rt *Runtime) reportLost(ctx context.Context, m *jobs.Manager, j *jobs.Job)
 			finished[ev.Path] = true
 		}
 	}
-	list, digest, copies := rt.lostFiles(ctx, j, func(step string) bool { return finished[step] })
+	list, digest, places := rt.lostFiles(ctx, j, func(step string) bool { return finished[step] })
 	if list == "" {
 		return nil
 	}
@@ -253,8 +253,8 @@ func (rt *Runtime) reportLost(ctx context.Context, m *jobs.Manager, j *jobs.Job)
 		}
 		return m.Store.Send(ctx, j.ID, flow.Signal{Name: name, Value: value})
 	}
-	for _, c := range copies {
-		if err := tell(turn.CopySignal+c.name, c.list); err != nil {
+	for _, p := range places {
+		if err := tell(turn.CopySignal+p.name, p.list); err != nil {
 			return err
 		}
 	}
@@ -266,13 +266,14 @@ func (rt *Runtime) reportLost(ctx context.Context, m *jobs.Manager, j *jobs.Job)
 	return rootfs.WriteFile(named, []byte(digest))
 }
 
-// A lostCopy names the files that are lost in a copy in which a sub-agent is at work.
-type lostCopy struct{ name, list string }
+// A lostPlace names the files that are lost in the job's directory, which has no name, or
+// in a copy in which a sub-agent is at work.
+type lostPlace struct{ name, list string }
 
 // lostFiles names the files that finished steps have left otherwise, in the job's
 // directory and in the copies in which its sub-agents work, and identifies what they are
 // now. What cannot be read, the run reports.
-func (rt *Runtime) lostFiles(ctx context.Context, j *jobs.Job, finished func(step string) bool) (list, digest string, copies []lostCopy) {
+func (rt *Runtime) lostFiles(ctx context.Context, j *jobs.Job, finished func(step string) bool) (list, digest string, places []lostPlace) {
 	add := func(where, dir string, led *ledger.Ledger, err error) string {
 		if err != nil || led == nil {
 			return ""
@@ -286,15 +287,17 @@ func (rt *Runtime) lostFiles(ctx context.Context, j *jobs.Job, finished func(ste
 		return s.List()
 	}
 	led, err := jobdir.OpenLedger(rt.data(), j.ID)
-	add("", j.Dir, led, err)
+	if lost := add("", j.Dir, led, err); lost != "" {
+		places = append(places, lostPlace{"", lost})
+	}
 	trees, _ := jobdir.Trees(rt.data(), j.ID)
 	for _, t := range trees {
 		led, err := jobdir.OpenTreeLedger(rt.data(), j.ID, t.Name)
 		if lost := add(fmt.Sprintf("In the copy %s of a sub-agent: ", t.Name), t.Dir(), led, err); lost != "" && t.Result == nil {
-			copies = append(copies, lostCopy{t.Name, lost})
+			places = append(places, lostPlace{t.Name, lost})
 		}
 	}
-	return list, digest, copies
+	return list, digest, places
 }
 
 // lostFile is the file of a job that identifies what reportLost reported last.

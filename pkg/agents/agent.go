@@ -277,7 +277,7 @@ func define(name string, body func(*flow.Run, executor.Task) (*executor.State, e
 				return nil, err
 			}
 		}
-		task.Messages = in.Parent == nil
+		task.Messages, task.Changes = in.Parent == nil, true
 		own, err := r.Part(task.Agent)
 		if err != nil {
 			return nil, err

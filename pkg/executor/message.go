@@ -50,13 +50,14 @@ func (m *Message) compactOnly() bool {
 }
 
 // readMessages takes the messages that were sent to the run. A run that has ended
-// as done or stuck goes on if there is one. A sub-agent in a copy takes those about it.
+// as done or stuck goes on if there is one. A sub-agent, and the agent of a workflow, takes
+// those about the directory that it works in, which are nothing to one that has done nothing yet.
 func (t *Task) readMessages(r *flow.Run, s *State) error {
 	name := turn.MessageSignal
-	if !t.Messages && t.At != "" {
+	if !t.Messages {
 		name = turn.CopySignal + t.At
 	}
-	if !t.Messages && t.At == "" || s.WrapUp != nil || s.Outcome != nil && !s.Outcome.continuesOnMessage() {
+	if !t.Messages && !t.Changes || s.WrapUp != nil || s.Outcome != nil && !s.Outcome.continuesOnMessage() {
 		return nil
 	}
 	sent, err := flow.Drain(r, name, s.Read)
@@ -71,7 +72,7 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 			return fmt.Errorf("signal %s: decoding: %w", sig.Name, err)
 		}
 		compacts = compacts || m.Compact
-		if m.compactOnly() {
+		if m.compactOnly() || !t.Messages && s.Turns == 0 {
 			continue
 		}
 		if s.Ended = nil; s.Outcome != nil {

@@ -145,7 +145,7 @@ func (g *graphBuilder) step(ev event.Event) *Node {
 	case turn.ToolStep:
 		d.what = "call"
 	case flow.KindAwait:
-		if d.title = "waits for a person"; ev.Name == turn.MessageSignal {
+		if d.title = "waits for a person"; SignalName(ev.Name) == turn.MessageSignal {
 			d.title = "message of a person"
 		}
 	default:

@@ -108,7 +108,7 @@ func Job(w io.Writer, d *adroit.JobDetail, home func(string) string) {
 	}
 	if j.Status == jobs.Waiting {
 		for _, s := range j.Signals {
-			if name := SignalName(s.Name); s.Name != turn.MessageSignal {
+			if name := SignalName(s.Name); name != turn.MessageSignal {
 				put("answered", kit.SanitizeLine(strings.TrimSpace(name+" "+Readable(s.Value))))
 			}
 		}

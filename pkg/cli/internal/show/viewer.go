@@ -304,7 +304,7 @@ func (v *Viewer) answer(ev event.Event) {
 	if json.Unmarshal(ev.Data, &sig) != nil || sig.Name == "" {
 		return
 	}
-	if sig.Name == turn.MessageSignal {
+	if SignalName(sig.Name) == turn.MessageSignal {
 		v.message(sig.Value)
 		return
 	}
