@@ -37,6 +37,9 @@ func defaultVerdict(m turn.PermissionContext, t tools.Metadata, f func() Confine
 		if !f().locks() && len(m.Rules.DeniedPaths(m.Agent, t.Name)) > 0 {
 			return permit.Ask, "a rule denies paths, and nothing keeps a command from them at this level of the sandbox"
 		}
+		if !f().locks() && len(m.Rules.AskedPaths(permit.Call{Agent: m.Agent, Tool: t.Name})) > 0 {
+			return permit.Ask, "a rule asks about paths, and nothing keeps a command from them at this level of the sandbox"
+		}
 		return permit.Allow, ""
 	case t.Needs&tools.Shell != 0:
 		return permit.Ask, ""
@@ -151,21 +154,29 @@ func (h Host) permitted(use turn.ToolCall, emit event.Sink) ToolHandler {
 			env := *p.Env
 			env.Files = env.Files.WithGuard(func(name string, _ bool) string { return may.Rules.Bars(may.Agent, p.Tool.Name, name) })
 			p.Env = &env
-			ctx = process.WithDenied(ctx, deniedPaths(bars))
 		}
+		ctx = process.WithDenied(ctx, keptPaths(may, p))
 		return p.Tool.Run(ctx, p.Env, p.Args)
 	}
 }
 
-// deniedPaths returns the paths of rules for commands, with the rules in words.
-func deniedPaths(rules []permit.Rule) []process.Denied {
+// keptPaths are the paths of rules that what a call starts must not change, or not without
+// a question, with the rules in words. What the call itself names, a person has agreed to.
+func keptPaths(may turn.PermissionContext, p Invocation) []process.Denied {
+	if len(may.Rules) == 0 || p.Env == nil || p.Env.Files == nil {
+		return nil
+	}
+	rules := may.Rules.DeniedPaths(may.Agent, p.Tool.Name)
+	if executor.Approve(may.Approve) != executor.ApproveAll {
+		rules = append(rules, may.Rules.AskedPaths(ruleCall(may, p, permit.Ask))...)
+	}
 	var out []process.Denied
 	for _, r := range rules {
 		words := "the rule: " + r.String()
 		if r.Why != "" {
 			words += ", " + r.Why
 		}
-		out = append(out, process.Denied{Path: r.Path, Rule: words})
+		out = append(out, process.Denied{Path: r.Path, Rule: words, Ask: r.Do == permit.Ask})
 	}
 	return out
 }

@@ -2,11 +2,13 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -241,21 +243,27 @@ func encodeHeld(files []process.Held) (json.RawMessage, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
-	places := map[int]*turn.Held{}
-	var order []int
+	type kind struct {
+		place int
+		rule  string
+	}
+	all := map[kind]*turn.Held{}
 	for _, f := range files {
 		what, place, _ := rootfs.Obeyed(f.Path)
-		if places[place] == nil {
-			places[place], order = &turn.Held{What: what}, append(order, place)
+		of := kind{place, f.Rule}
+		if f.Rule != "" {
+			of.place, what = -1, "is what a person is asked about ("+f.Rule+")"
 		}
-		k := places[place]
-		k.Files = append(k.Files, turn.HeldFile{Path: f.Path, SHA256: f.Digest, Executable: f.Executable})
+		if all[of] == nil {
+			all[of] = &turn.Held{What: what}
+		}
+		k := all[of]
+		k.Files = append(k.Files, turn.HeldFile{Path: f.Path, SHA256: f.Digest, Executable: f.Executable, Rule: f.Rule, Was: f.Was})
 		k.Kept = append(k.Kept, f.Kept)
 	}
-	slices.Sort(order)
 	var kinds []turn.Held
-	for _, place := range order {
-		kinds = append(kinds, *places[place])
+	for _, of := range slices.SortedFunc(maps.Keys(all), func(a, b kind) int { return cmp.Or(a.place-b.place, strings.Compare(a.rule, b.rule)) }) {
+		kinds = append(kinds, *all[of])
 	}
 	return json.Marshal(kinds)
 }

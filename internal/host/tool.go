@@ -18,6 +18,7 @@ import (
 	"github.com/adroit-run/adroit/internal/system/exhaustion"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -101,8 +102,16 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		return nil, err
 	}
 	reply := executor.ToolResult{Result: res, Kept: kept, Took: time.Since(start), Sandbox: sandboxLevel(t, env), ModelCosts: spent, Repairs: repairs}
-	if reply.Held, err = encodeHeld(hold.Files()); err != nil {
+	files := hold.Files()
+	if reply.Held, err = encodeHeld(files); err != nil {
 		return nil, err
+	}
+	for i, f := range files {
+		if i == 3 {
+			reply.Summary += fmt.Sprintf(" and %d more", len(files)-i)
+			break
+		}
+		reply.Summary += []string{"; not in the workspace without an answer: ", ", "}[min(i, 1)] + spelling.PathLine(f.Path)
 	}
 	return json.Marshal(reply)
 }

@@ -108,8 +108,10 @@ type CommandResult struct {
 	Code     int    `json:"exit_code"`    // -1 while it runs
 	TimedOut bool   `json:"timed_out,omitempty"`
 	Killed   bool   `json:"killed,omitempty"`
-	// Output is the command's output, only where tools.Env has MaxValueBytes; Dropped is the
-	// number of bytes left out of its middle.
+	// Unjoined are files that it changed and that are not in the workspace so.
+	Unjoined []string `json:"unjoined,omitempty"`
+	// Output is what it printed, only where tools.Env has MaxValueBytes; Dropped is how many bytes
+	// of its middle are left out.
 	Output  string `json:"output,omitempty"`
 	Dropped int64  `json:"dropped,omitempty"`
 }

@@ -280,7 +280,7 @@ func Reduce(n, refused, tenths int) int { return min(n, refused*tenths/10) }
 const AcceptFiles = "accept_files"
 
 // A Held is files that a call's commands made and that are not in the workspace, since
-// programs outside the sandbox obey files of their kind.
+// programs outside the sandbox obey files of their kind, or a rule asks about them.
 type Held struct {
 	What  string     `json:"what"` // each of them does, to stand behind its name
 	Files []HeldFile `json:"files"`
@@ -292,4 +292,8 @@ type HeldFile struct {
 	Path       string `json:"path"`
 	SHA256     string `json:"sha256"`
 	Executable bool   `json:"executable,omitempty"`
+	// Rule, in words, asks about it; empty where programs obey it. Was is the digest of the
+	// file that it replaces.
+	Rule string `json:"rule,omitempty"`
+	Was  string `json:"was,omitempty"`
 }

@@ -93,6 +93,8 @@ func (j *joiner) Keep(op *operation) error {
 	switch {
 	case err != nil:
 		return err
+	case op.asked:
+		j.report.Asked = append(j.report.Asked, Aside{op.path, to, op.why})
 	case op.denied:
 		j.report.Denied = append(j.report.Denied, ledger.Skipped{Path: op.path, Reason: op.why + "; the command's version is kept in " + to})
 	case op.why != "":

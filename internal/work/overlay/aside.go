@@ -11,14 +11,22 @@ type Aside struct{ Path, Kept, Why string }
 type Denied struct {
 	Path string `json:"path"`
 	Rule string `json:"rule"`
+	// Ask has a person asked about the command's version.
+	Ask bool `json:"ask,omitempty"`
 }
 
-// DenialOf returns the rule, in words, that denies a path of the workspace to commands, or "".
-func DenialOf(all []Denied, path string) string {
-	for _, d := range all {
-		if match.Covers(d.Path, path, true) {
-			return d.Rule
+// DenialOf is what keeps commands from a path of the workspace, nil if nothing does. One
+// that asks comes after all others.
+func DenialOf(all []Denied, path string) *Denied {
+	var asks *Denied
+	for i, d := range all {
+		switch {
+		case d.Ask && asks != nil || !match.Covers(d.Path, path, true):
+		case d.Ask:
+			asks = &all[i]
+		default:
+			return &all[i]
 		}
 	}
-	return ""
+	return asks
 }

@@ -156,6 +156,7 @@ type Report struct {
 	Conflicts []ledger.Skipped
 	Aside     []Aside
 	Denied    []ledger.Skipped // what a rule keeps as it is
+	Asked     []Aside          // what a rule has a person asked about
 }
 
 // Finish joins a command's changes and takes the overlay and the snapshot away.
@@ -261,13 +262,32 @@ func (r *Report) Messages() []string {
 	for _, a := range r.Aside {
 		out = append(out, fmt.Sprintf("%s was made by the command and not brought into the workspace, since it %s; it is kept in %s", a.Path, a.Why, a.Kept))
 	}
-	if len(r.Denied) > 0 {
-		out = append(out, "not changed in the workspace, since a rule denies it: "+list(r.Denied))
+	denied := slices.Clone(r.Denied)
+	for _, a := range r.Asked {
+		denied = append(denied, ledger.Skipped{Path: a.Path, Reason: a.Why + "; the command's version is kept in " + a.Kept})
+	}
+	if len(denied) > 0 {
+		out = append(out, "not changed in the workspace, since a rule keeps it: "+list(denied))
 	}
 	if len(r.Conflicts) > 0 {
 		out = append(out, "not brought into the workspace, where somebody else's version stays: "+list(r.Conflicts))
 	}
 	return out
+}
+
+// Unjoined are the paths that the command changed and that are not in the workspace so.
+func (r *Report) Unjoined() []string {
+	var out []string
+	for _, all := range [][]Aside{r.Aside, r.Asked} {
+		for _, a := range all {
+			out = append(out, a.Path)
+		}
+	}
+	for _, s := range slices.Concat(r.Denied, r.Conflicts) {
+		out = append(out, s.Path)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 func list(all []ledger.Skipped) string {

@@ -16,6 +16,7 @@ type Overlay struct{}
 type Report struct {
 	Changed []string
 	Aside   []Aside
+	Asked   []Aside
 }
 
 // Support finds out whether commands can have an overlay: on this system none can.
@@ -38,6 +39,8 @@ func (*Overlay) Finish(context.Context, *ledger.Snapshot, func(int, string) stri
 }
 
 func (*Report) Messages() []string { return nil }
+
+func (*Report) Unjoined() []string { return nil }
 
 // Recover has nothing to join.
 func Recover(context.Context, *ledger.Ledger) error { return nil }

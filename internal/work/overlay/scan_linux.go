@@ -25,6 +25,7 @@ type operation struct {
 	after  int  // for opTree: index of the first op behind what is in it
 	why    string
 	denied bool // of opKeep: why is a rule
+	asked  bool // of opKeep: it has a person asked
 
 	was, now rootfs.State
 	unkept   bool
@@ -108,19 +109,21 @@ func (j *joiner) visit(ctx context.Context, upper, lower int, p string, opaque, 
 		j.ops = append(j.ops, op)
 		return nil
 	}
-	if rule := DenialOf(j.o.Denied, p); rule != "" && (op.low == nil || op.low.Mode&unix.S_IFMT != kind || kind != unix.S_IFDIR) {
+	if rule := DenialOf(j.o.Denied, p); rule != nil && (op.low == nil || op.low.Mode&unix.S_IFMT != kind || kind != unix.S_IFDIR) {
 		j.deny(op, rule)
 		return nil
 	}
 	lowDir := op.low != nil && op.low.Mode&unix.S_IFMT == unix.S_IFDIR
 	if op.low != nil && lowDir != (kind == unix.S_IFDIR) { // one has taken the place of the other
-		ops, denied := len(j.ops), len(j.report.Denied)
+		ops, barred := len(j.ops), j.barred
+		j.barred = nil
 		if err := j.gone(ctx, lower, p, op.quiet); err != nil {
 			return err
 		}
-		if len(j.report.Denied) > denied {
+		rule := j.barred
+		if j.barred = barred; rule != nil {
 			j.ops = j.ops[:ops]
-			j.deny(op, j.report.Denied[denied].Reason)
+			j.deny(op, &Denied{Rule: rule.Rule}) // a person is shown texts, not what takes their place
 			return nil
 		}
 		op.low = nil
@@ -154,7 +157,7 @@ func (j *joiner) visit(ctx context.Context, upper, lower int, p string, opaque, 
 		return err
 	}
 	j.ops[at].after = len(j.ops)
-	if op.kind == opDir && DenialOf(j.o.Denied, p) != "" {
+	if op.kind == opDir && DenialOf(j.o.Denied, p) != nil {
 		j.ops[at].kind = opNothing
 	} else if op.kind == opDir { // its mode and times come last, when what is in it has been changed
 		j.ops = append(j.ops, op)
@@ -163,10 +166,10 @@ func (j *joiner) visit(ctx context.Context, upper, lower int, p string, opaque, 
 	return nil
 }
 
-// deny leaves the workspace's file in place, as a rule demands. The command's version is kept
-// aside, unless it is equal.
-func (j *joiner) deny(op operation, rule string) {
-	op.kind, op.why, op.denied = opKeep, rule, true
+// deny leaves what lies in the workspace as a rule wants it. What the command wrote is kept
+// aside, unless it is the same.
+func (j *joiner) deny(op operation, rule *Denied) {
+	op.kind, op.why, op.denied, op.asked = opKeep, rule.Rule, true, rule.Ask
 	if op.low != nil && j.equal(op.path) {
 		op.kind = opDrop
 	}
@@ -183,8 +186,9 @@ func (j *joiner) gone(ctx context.Context, lower int, p string, quiet bool) erro
 	if op.low == nil || name == j.o.Temp {
 		return nil
 	}
-	if rule := DenialOf(j.o.Denied, p); rule != "" {
-		j.report.Denied = append(j.report.Denied, ledger.Skipped{Path: p, Reason: rule})
+	if rule := DenialOf(j.o.Denied, p); rule != nil {
+		j.barred = rule
+		j.report.Denied = append(j.report.Denied, ledger.Skipped{Path: p, Reason: rule.Rule})
 		return nil
 	}
 	if op.low.Mode&unix.S_IFMT == unix.S_IFDIR {

@@ -197,8 +197,25 @@ func (c *runnerSandbox) finish(p *Process, led *ledger.Ledger, o *Output, unseen
 	return note
 }
 
-// moveToHold moves a file that was put aside into the command's hold, and reports whether it has
-// one that took it.
+// moveToHold moves a file that was put aside into the command's hold, and reports whether it has one
+// that took it.
 func (p *Process) moveToHold(led *ledger.Ledger, rel, to string) bool {
-	return p.hold.take(led, p.confined.protection.scans[0].names, rel, to)
+	return p.hold.take(led, p.confined.protection.scans[0].names, rel, to, "")
+}
+
+// moveAskedToHold has a hold take what a rule has a person asked about, with what lies there now.
+func (p *Process) moveAskedToHold(r *Runner, a overlay.Aside) bool {
+	t, err := rootfs.Open(r.root)
+	if err != nil {
+		return false
+	}
+	defer t.Close()
+	was, err := t.State(a.Path, nil)
+	if err != nil || was.Type != "" && was.Type != rootfs.TypeFile || !p.hold.take(r.led, p.confined.protection.scans[0].names, a.Path, a.Kept, a.Why) {
+		return false
+	}
+	if was.Type != "" {
+		p.hold.replaces(a.Path, was.Digest)
+	}
+	return true
 }

@@ -22,9 +22,9 @@ type Denied = overlay.Denied
 type deniedKey struct{}
 
 // WithDenied returns a context in which commands do not change denied paths, however they name
-// them: where their changes are collected, those are left out, and elsewhere existing paths are
-// read-only to them. At levels that cannot lock them, and for new names, the output reports that
-// they were changed.
+// them: where their changes are collected, those are left out, or held back until a person has
+// answered, and elsewhere existing paths are read-only to them. At levels that cannot lock them,
+// and for new names, the output reports that they were changed.
 func WithDenied(ctx context.Context, denied []Denied) context.Context {
 	return context.WithValue(ctx, deniedKey{}, denied)
 }
@@ -53,11 +53,11 @@ func (p *Process) lock(t *rootfs.Tree) error {
 			return fs.SkipDir
 		}
 		rule := overlay.DenialOf(p.denied, rel)
-		if rule == "" || !d.IsDir() && !d.Type().IsRegular() {
+		if rule == nil || !d.IsDir() && !d.Type().IsRegular() {
 			return nil
 		}
 		if n++; n > maxDenied {
-			return fmt.Errorf("the command was not run: rules deny more than %d files and directories of the workspace, and here each has to be locked by itself; name a directory in place of the files (%s)", maxDenied, rule)
+			return fmt.Errorf("the command was not run: rules deny more than %d files and directories of the workspace, and here each has to be locked by itself; name a directory in place of the files (%s)", maxDenied, rule.Rule)
 		}
 		p.fix(t, rel)
 		if d.IsDir() {
@@ -95,8 +95,8 @@ func (p *Process) fix(t *rootfs.Tree, rel string) {
 func (p *Process) deniedNote(changed []string) string {
 	var list []string
 	for _, c := range changed {
-		if rule := overlay.DenialOf(p.denied, c); rule != "" {
-			list = append(list, c+" ("+rule+")")
+		if rule := overlay.DenialOf(p.denied, c); rule != nil {
+			list = append(list, c+" ("+rule.Rule+")")
 		}
 	}
 	if len(list) == 0 {
@@ -105,5 +105,5 @@ func (p *Process) deniedNote(changed []string) string {
 	if n := len(list) - maxNotes; n > 0 {
 		list = append(list[:maxNotes], fmt.Sprintf("and %d more", n))
 	}
-	return "changed while the command ran, although a rule denies it: " + strings.Join(list, ", ")
+	return "changed while the command ran, although a rule is about it: " + strings.Join(list, ", ")
 }

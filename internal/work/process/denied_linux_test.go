@@ -78,7 +78,7 @@ func TestDenied(t *testing.T) {
 				t.Errorf("%s changed what is denied:\n%s", script, dirtest.Diff(before, now))
 			}
 			same := strings.Contains(script, "stash") || strings.Contains(script, "mv copy") // they end with what was there
-			if o.Uncertain || !same && !strings.Contains(o.Note, "since a rule denies it: ") || !same && !strings.Contains(o.Note, "(the rule: deny ") {
+			if o.Uncertain || !same && !strings.Contains(o.Note, "since a rule keeps it: ") || !same && !strings.Contains(o.Note, "(the rule: deny ") {
 				t.Errorf("%s: %+v", script, o)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "lib/free")); !strings.Contains(script, ">lib") && err == nil && dirtest.Content(t, filepath.Join(dir, "lib/free")) != "changed\n" {
@@ -118,7 +118,7 @@ func TestDeniedWithoutOverlay(t *testing.T) {
 	deniedTree(t, dir)
 	dirtest.Write(t, filepath.Join(dir, "one"), "x")
 	dirtest.Must(t, os.Link(filepath.Join(dir, "one"), filepath.Join(dir, "two")))
-	if o := ranDenied(t, r, "echo new >lib/b.lock", denials); !strings.Contains(o.Note, "although a rule denies it: lib/b.lock (the rule: deny *.lock, it is made by a program)") {
+	if o := ranDenied(t, r, "echo new >lib/b.lock", denials); !strings.Contains(o.Note, "although a rule is about it: lib/b.lock (the rule: deny *.lock, it is made by a program)") {
 		t.Errorf("%+v", o)
 	}
 }

@@ -256,10 +256,13 @@ type Output struct {
 	Log      string        `json:"log,omitempty"`     // file with the output up to MaxLog bytes
 	Sandbox  string        `json:"sandbox"`           // the level in force; see Confined
 	Changed  []string      `json:"changed,omitempty"` // with Cmd.Snapshot: files that changed
-	// Uncertain: Changed was found by comparing the files before and after, which does not show
-	// who changed them.
-	Uncertain bool   `json:"uncertain,omitempty"`
-	Note      string `json:"note,omitempty"` // something about the record that the reader should know
+	// Uncertain: Changed was found by comparing the files before and after, which
+	// does not show who changed them.
+	Uncertain bool `json:"uncertain,omitempty"`
+	// Unjoined are files that it changed and that are not in the workspace so: a rule, a
+	// person or somebody else's change keeps what lies there. Note has the reasons.
+	Unjoined []string `json:"unjoined,omitempty"`
+	Note     string   `json:"note,omitempty"` // something about the record that the reader should know
 }
 
 // Whole returns all of the output, printable, if it has at most n bytes; otherwise its head and

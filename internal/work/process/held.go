@@ -18,13 +18,15 @@ import (
 )
 
 // A Held is a new text file that a command made under a name that programs outside the
-// sandbox obey. It is not in the workspace: a person is asked about it first. The ledger
-// has its content.
+// sandbox obey, or a text that it wrote where a rule has a person asked. It is not in the
+// workspace: a person is asked about it first. The ledger has its content.
 type Held struct {
 	Path       string
 	Digest     string
 	Executable bool
 	Kept       string // where a copy lies
+	Rule       string // that asks, in words; empty where programs obey it
+	Was        string // digest of what lies there, with a rule
 }
 
 // A Hold collects the files that were held back from the commands of one call. Without one, they
@@ -67,9 +69,9 @@ const (
 	maxHeldBytes = 128 << 10 // of all of them: a person reads it
 )
 
-// take holds the files that were moved aside from rel in the workspace to to, with everything in
-// them. It takes all of them or none, and reports which.
-func (h *Hold) take(led *ledger.Ledger, names *rootfs.Classifier, rel, to string) bool {
+// take holds what was put aside of a name of the workspace, to with all that is in it,
+// and reports whether it did: all of it, or nothing. rule is what asks about it, if one does.
+func (h *Hold) take(led *ledger.Ledger, names *rootfs.Classifier, rel, to, rule string) bool {
 	if h == nil || led == nil || led.Full() {
 		return false
 	}
@@ -84,7 +86,7 @@ func (h *Hold) take(led *ledger.Ledger, names *rootfs.Classifier, rel, to string
 		return false
 	}
 	files := map[string]*node{}
-	if !texts(n, names, rel, files) || len(files) == 0 || len(files) > maxHeld {
+	if !texts(n, names, rel, rule != "", files) || len(files) == 0 || len(files) > maxHeld {
 		return false
 	}
 	for _, f := range files {
@@ -98,22 +100,35 @@ func (h *Hold) take(led *ledger.Ledger, names *rootfs.Classifier, rel, to string
 		h.files = map[string]Held{}
 	}
 	for p, f := range files {
-		h.files[p] = Held{Path: p, Digest: rootfs.Digest(f.Data), Executable: f.Mode&0o100 != 0, Kept: filepath.Join(to, filepath.FromSlash(strings.TrimPrefix(p, rel)))}
+		h.files[p] = Held{Rule: rule, Path: p, Digest: rootfs.Digest(f.Data), Executable: f.Mode&0o100 != 0, Kept: filepath.Join(to, filepath.FromSlash(strings.TrimPrefix(p, rel)))}
 	}
 	return true
 }
 
-// texts lists the files of a node, and reports whether all are texts that programs obey and that
-// hide nothing from their reader.
-func texts(n *node, names *rootfs.Classifier, rel string, files map[string]*node) bool {
+// replaces notes the digest of what lies where a held file is to be.
+func (h *Hold) replaces(rel, digest string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f := h.files[rel]
+	f.Was = digest
+	h.files[rel] = f
+}
+
+// texts lists the files of a node, and reports whether all are texts that programs obey, or
+// with a rule that asks that none is, and that hide nothing from who reads them.
+func texts(n *node, names *rootfs.Classifier, rel string, ruled bool, files map[string]*node) bool {
 	switch n.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
 		files[rel] = n
-		what, _, _ := rootfs.Obeyed(rel)
-		return what != "" && names.Class(rel) == rootfs.ConfigName && utf8.Valid(n.Data) && !bytes.ContainsRune(n.Data, 0)
+		fits := names.Class(rel) == 0
+		if !ruled {
+			what, _, _ := rootfs.Obeyed(rel)
+			fits = what != "" && names.Class(rel) == rootfs.ConfigName
+		}
+		return fits && utf8.Valid(n.Data) && !bytes.ContainsRune(n.Data, 0)
 	case unix.S_IFDIR:
 		for name, c := range n.Children {
-			if !texts(c, names, path.Join(rel, name), files) {
+			if !texts(c, names, path.Join(rel, name), ruled, files) {
 				return false
 			}
 		}

@@ -99,7 +99,8 @@ func (r *Runner) record(p *Process, o *Output, c Cmd) (notes []string) {
 		if rep != nil {
 			o.Changed = rep.Changed
 			rep.Aside = slices.DeleteFunc(rep.Aside, func(a overlay.Aside) bool { return p.moveToHold(r.led, a.Path, a.Kept) })
-			notes = rep.Messages()
+			rep.Asked = slices.DeleteFunc(rep.Asked, func(a overlay.Aside) bool { return p.moveAskedToHold(r, a) })
+			notes, o.Unjoined = rep.Messages(), rep.Unjoined()
 		}
 		if err != nil {
 			notes = append(notes, err.Error())

@@ -226,6 +226,17 @@ func (rs Rules) DeniedPaths(agent, tool string) []Rule {
 	return slices.DeleteFunc(rs.of(agent, tool, ""), func(r Rule) bool { return r.Do != Deny || r.Path == "" })
 }
 
+// AskedPaths are the rules that have a person asked about paths which the call does not
+// name: what it starts may change them all the same.
+func (rs Rules) AskedPaths(c Call) []Rule {
+	j := judging{Call: c}
+	if c.Shell {
+		j.text = read(c.Script)
+		j.text.follow = c.Follow
+	}
+	return slices.DeleteFunc(rs.of(c.Agent, c.Tool, c.Source), func(r Rule) bool { return r.Do != Ask || r.Path == "" || j.hit(r) != none })
+}
+
 // Bars reports why a path may not be touched by a tool at all, "" if it may.
 func (rs Rules) Bars(agent, tool, path string) string {
 	for _, r := range rs.DeniedPaths(agent, tool) {

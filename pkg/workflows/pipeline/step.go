@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -167,6 +168,11 @@ func (x *run) output(s *Step, reply *executor.ToolResult) (json.RawMessage, erro
 	case json.Unmarshal(reply.Value, &c) == nil && c.ID != "":
 		if c.Dropped > 0 {
 			if err := x.sc.Note("%s: %d bytes of the middle of its output are left out; %d are the most that a value has", s.ID, c.Dropped, turn.MaxValue); err != nil {
+				return nil, err
+			}
+		}
+		if len(c.Unjoined) > 0 {
+			if err := x.sc.Note("%s: its command changed what is not in the workspace: %s", s.ID, spelling.PathLine(strings.Join(c.Unjoined, ", "))); err != nil {
 				return nil, err
 			}
 		}

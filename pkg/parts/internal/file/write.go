@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -9,6 +10,8 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
@@ -141,8 +144,8 @@ var acceptProse string
 var Accept = func() tools.Tool {
 	t := tools.New(tools.Metadata{
 		Name: turn.AcceptFiles, Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Idempotent,
-		Asks:     "programs outside the sandbox would run or obey what the command made",
-		Examples: []tools.Example{{Args: json.RawMessage(`{"files":[{"path":".github/workflows/ci.yml","sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}]}`)}},
+		Asks:     "a command made what programs outside the sandbox would run or obey, or what a rule asks about",
+		Examples: []tools.Example{{Args: json.RawMessage(`{"files":[{"path":".github/workflows/ci.yml","sha256":"9f86d081"}]}`)}},
 	}.Prose(acceptProse), accept)
 	t.Touches = func(args json.RawMessage) []string {
 		var in acceptInput
@@ -172,6 +175,16 @@ func accept(_ context.Context, env *tools.Env, in acceptInput) (tools.Result, er
 		if f.Executable {
 			after.Mode = 0o755 &^ rootfs.Umask()
 		}
+		var before rootfs.State
+		if f.Was != "" {
+			if before, err = files.Keep(f.Path); err != nil {
+				return tools.Result{}, err
+			}
+			if before.Digest != f.Was { // Apply says that it was changed
+				before = rootfs.State{Type: rootfs.TypeFile, Digest: f.Was}
+			}
+			after.Mode = after.Mode&0o111 | before.Mode
+		}
 		real, err := files.Real(f.Path)
 		if err != nil {
 			return tools.Result{}, err
@@ -179,7 +192,7 @@ func accept(_ context.Context, env *tools.Env, in acceptInput) (tools.Result, er
 		if real != f.Path {
 			return tools.Result{}, &rootfs.PathError{Name: f.Path, Reason: "leads somewhere else by now"}
 		}
-		if err := files.Apply(rootfs.Transition{Path: rootfs.RawName(f.Path), After: after}, func(string) {}); err != nil {
+		if err := files.Apply(rootfs.Transition{Path: rootfs.RawName(f.Path), Before: before, After: after}, func(string) {}); err != nil {
 			return tools.Result{}, err
 		}
 		names = append(names, spelling.PathLine(f.Path))
@@ -188,7 +201,7 @@ func accept(_ context.Context, env *tools.Env, in acceptInput) (tools.Result, er
 	return tools.Result{Text: text, Summary: text}, nil
 }
 
-// acceptPreview is the text of the files, as one that adds them.
+// acceptPreview is the text of the files, as one that adds them, or what changes of them.
 func acceptPreview(env *tools.Env, args json.RawMessage) string {
 	var in acceptInput
 	if json.Unmarshal(args, &in) != nil || env.Files.Ledger == nil {
@@ -197,7 +210,11 @@ func acceptPreview(env *tools.Env, args json.RawMessage) string {
 	var b strings.Builder
 	for _, f := range in.Files {
 		what, _, _ := rootfs.Obeyed(f.Path)
-		fmt.Fprintf(&b, "%s, a new file, %s", spelling.PathLine(f.Path), what)
+		kind := "a new file"
+		if f.Was != "" {
+			kind = "a changed file"
+		}
+		fmt.Fprintf(&b, "%s, %s, %s", spelling.PathLine(f.Path), kind, cmp.Or(f.Rule, what))
 		if f.Executable {
 			b.WriteString("; it is executable")
 		}
@@ -205,6 +222,10 @@ func acceptPreview(env *tools.Env, args json.RawMessage) string {
 		data, err := env.Files.Ledger.Load(f.SHA256)
 		if err != nil {
 			fmt.Fprintf(&b, "(%v)\n", err)
+		}
+		if old, err := fs.ReadFile(env.Files.FS(), f.Path); f.Was != "" && err == nil {
+			b.WriteString(udiff.Unified("before", "after", string(old), string(data)))
+			continue
 		}
 		for line := range strings.Lines(string(data)) {
 			b.WriteString("+" + strings.TrimSuffix(line, "\n") + "\n")

@@ -95,7 +95,7 @@ func (w *watch) Write(b []byte) (int, error) {
 
 // valued adds to a result what programs read of it.
 func valued(res tools.Result, o *process.Output, most int) (tools.Result, error) {
-	c := turn.CommandResult{ID: o.ID, Code: o.Code, TimedOut: o.TimedOut, Killed: o.Killed}
+	c := turn.CommandResult{ID: o.ID, Code: o.Code, TimedOut: o.TimedOut, Killed: o.Killed, Unjoined: o.Unjoined}
 	if most > 0 {
 		c.Output, c.Dropped = o.Whole(most)
 	}
@@ -120,6 +120,9 @@ func show(o *process.Output) tools.Result {
 		state = "killed"
 	case o.Code < 0:
 		state = "still running"
+	}
+	if len(o.Unjoined) > 0 {
+		state += "; not in the workspace: " + some(o.Unjoined, 3)
 	}
 	text, cut := clip(o.Text)
 	var b strings.Builder
