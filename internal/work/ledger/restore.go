@@ -98,7 +98,9 @@ func (u *undoing) remove(g *goal, now rootfs.State) error {
 	if err := errors.Join(u.t.Root.Remove(g.path), u.t.Sync(path.Dir(g.path))); err != nil {
 		return u.failed(g, now, err)
 	}
-	if now.Type != rootfs.TypeDir {
+	if now.Type == rootfs.TypeDir {
+		u.removed = append(u.removed, g.path)
+	} else {
 		u.report.Removed = append(u.report.Removed, g.path)
 	}
 	return nil
@@ -177,7 +179,9 @@ func (u *undoing) restore(g *goal, now rootfs.State) error {
 	if err = errors.Join(err, u.t.Sync(path.Dir(g.path))); err != nil {
 		return u.failed(g, now, err)
 	}
-	if g.to.Type != rootfs.TypeDir {
+	if g.to.Type == rootfs.TypeDir {
+		u.restored = append(u.restored, g.path)
+	} else {
 		u.report.Restored = append(u.report.Restored, g.path)
 	}
 	return nil

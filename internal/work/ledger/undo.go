@@ -74,6 +74,8 @@ func (p Selection) Undo(ctx context.Context, root string) (UndoReport, error) {
 	if dir := l.shared; dir != "" {
 		keepReserve(dir)
 	}
+	u.report.Restored = append(u.report.Restored, unnamed(u.restored, u.report.Restored)...)
+	u.report.Removed = append(u.report.Removed, unnamed(u.removed, u.report.Removed)...)
 	if len(u.report.Restored)+len(u.report.Removed)+len(u.report.Moved) > 0 {
 		u.report.Step = step
 	}
@@ -81,6 +83,18 @@ func (p Selection) Undo(ctx context.Context, root string) (UndoReport, error) {
 	slices.Sort(u.report.Removed)
 	slices.SortFunc(u.report.Skipped, func(a, b Skipped) int { return cmp.Compare(a.Path, b.Path) })
 	return u.report, nil
+}
+
+// unnamed returns the directories of dirs that contain none of the named paths. Of nested
+// directories it returns the outermost.
+func unnamed(dirs, named []string) (out []string) {
+	slices.Sort(dirs)
+	for _, d := range dirs {
+		if below := func(p string) bool { return rootfs.Within(d, p) }; !slices.ContainsFunc(named, below) && !slices.ContainsFunc(out, func(up string) bool { return rootfs.Within(up, d) }) {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // plan determines the goal of each path. It reports a path that is left alone, and one with the
@@ -353,6 +367,8 @@ type undoing struct {
 	// uncertain: changes that may be somebody else's are undone, too.
 	uncertain bool
 	report    UndoReport
+	restored  []string        // directories
+	removed   []string        // directories
 	links     map[string]*net // while it is planned: where the job put a link in a directory's place
 }
 
