@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -98,6 +99,8 @@ func (h Host) permitted(use turn.ToolCall, emit event.Sink) ToolHandler {
 		may = *use.Permission
 	}
 	return func(ctx context.Context, p Invocation) (tools.Result, error) {
+		may := may
+		may.Rules = withTargets(may.Rules, p.Env)
 		v, leaks := verdict(may, p, h.confinement, h.policy(ctx, use.Approved, p))
 		if v.Do != permit.Allow {
 			args, _ := p.Tool.Input.Repair(p.Args)
@@ -158,6 +161,37 @@ func (h Host) permitted(use turn.ToolCall, emit event.Sink) ToolHandler {
 		ctx = process.WithDenied(ctx, keptPaths(may, p))
 		return p.Tool.Run(ctx, p.Env, p.Args)
 	}
+}
+
+// withTargets adds to rules that narrow those for what their paths lead to: a link in a rule
+// stands for its target, too.
+func withTargets(rules permit.Rules, env *tools.Env) permit.Rules {
+	if env == nil || env.Files == nil {
+		return rules
+	}
+	out := rules
+	for _, r := range rules {
+		if !r.Narrows() || r.Path == "" {
+			continue
+		}
+		parts := strings.Split(r.Path, "/")
+		named := slices.IndexFunc(parts, func(p string) bool { return strings.ContainsAny(p, "*?[{\\") })
+		if named < 0 {
+			named = len(parts)
+		}
+		plain := path.Join(parts[:named]...)
+		real, err := env.Files.Real(plain)
+		if plain == "" || err != nil || real == plain {
+			continue
+		}
+		to := r
+		to.Path = path.Join(append([]string{real}, parts[named:]...)...)
+		if to.Why == "" {
+			to.Why = "the rule: " + r.String() + ", which leads to " + to.Path
+		}
+		out = append(slices.Clip(out), to)
+	}
+	return out
 }
 
 // keptPaths are the paths of rules that what a call starts must not change, or not without
