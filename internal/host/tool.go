@@ -106,13 +106,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	if reply.Held, err = encodeHeld(files); err != nil {
 		return nil, err
 	}
-	for i, f := range files {
-		if i == 3 {
-			reply.Summary += fmt.Sprintf(" and %d more", len(files)-i)
-			break
-		}
-		reply.Summary += []string{"; not in the workspace without an answer: ", ", "}[min(i, 1)] + spelling.PathLine(f.Path)
-	}
+	reply.Summary += heldBack(files)
 	return json.Marshal(reply)
 }
 
@@ -405,4 +399,16 @@ func (s *ResultStore) Result(id string) (string, error) {
 	}
 	b, err := os.ReadFile(filepath.Join(s.Dir, id))
 	return string(b), err
+}
+
+// heldBack names files that wait for an answer, for the line of the step.
+func heldBack(files []process.Held) string {
+	words := ""
+	for i, f := range files {
+		if i == 3 {
+			return words + fmt.Sprintf(" and %d more", len(files)-i)
+		}
+		words += []string{"; not in the workspace without an answer: ", ", "}[min(i, 1)] + spelling.PathLine(f.Path)
+	}
+	return words
 }

@@ -25,7 +25,6 @@ type joiner struct {
 	snap   *ledger.Snapshot
 	guard  func(dir int, path string) string // why what is at its base name in dir must not be made
 	report *Report
-	barred *Denied          // what kept the last path that stays
 	stays  map[uint64]place // files that stay the ones they are, by the inode of their copy
 
 	ops     []operation

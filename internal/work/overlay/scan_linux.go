@@ -115,15 +115,13 @@ func (j *joiner) visit(ctx context.Context, upper, lower int, p string, opaque, 
 	}
 	lowDir := op.low != nil && op.low.Mode&unix.S_IFMT == unix.S_IFDIR
 	if op.low != nil && lowDir != (kind == unix.S_IFDIR) { // one has taken the place of the other
-		ops, barred := len(j.ops), j.barred
-		j.barred = nil
+		ops, denied := len(j.ops), len(j.report.Denied)
 		if err := j.gone(ctx, lower, p, op.quiet); err != nil {
 			return err
 		}
-		rule := j.barred
-		if j.barred = barred; rule != nil {
+		if len(j.report.Denied) > denied {
 			j.ops = j.ops[:ops]
-			j.deny(op, &Denied{Rule: rule.Rule}) // a person is shown texts, not what takes their place
+			j.deny(op, &Denied{Rule: j.report.Denied[denied].Reason}) // a person is shown texts, not what takes their place
 			return nil
 		}
 		op.low = nil
@@ -187,7 +185,6 @@ func (j *joiner) gone(ctx context.Context, lower int, p string, quiet bool) erro
 		return nil
 	}
 	if rule := DenialOf(j.o.Denied, p); rule != nil {
-		j.barred = rule
 		j.report.Denied = append(j.report.Denied, ledger.Skipped{Path: p, Reason: rule.Rule})
 		return nil
 	}
