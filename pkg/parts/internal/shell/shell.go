@@ -122,7 +122,7 @@ func show(o *process.Output) tools.Result {
 		state = "still running"
 	}
 	if len(o.Unjoined) > 0 {
-		state += "; not in the workspace: " + some(o.Unjoined, 3)
+		state += "; not in the workspace: " + joinFirst(o.Unjoined, 3)
 	}
 	text, cut := clip(o.Text)
 	var b strings.Builder
