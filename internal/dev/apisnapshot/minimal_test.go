@@ -14,7 +14,7 @@ import (
 // agents are written, keeps the methods of all types that are looked at by reflection.
 const (
 	minimalModules = 13
-	minimalBytes   = 18<<20 + 768<<10
+	minimalBytes   = 19 << 20
 )
 
 // TestMinimal fails if the smallest program links more than before, or if it or pkg/adroit links

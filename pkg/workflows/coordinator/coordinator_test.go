@@ -155,7 +155,7 @@ func TestColoursAreNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for revision, want := range map[int]string{turn.Revision: "ModuleNotFoundError: No module named 'requests'", 10: output} {
-		p := Of(&executor.Task{Revision: revision}, executor.ToolResult{Result: tools.Result{Artifacts: map[string]json.RawMessage{"run": run}}})
+		p := problemOf(&executor.Task{Revision: revision}, executor.ToolResult{Result: tools.Result{Artifacts: map[string]json.RawMessage{"run": run}}})
 		if p.Output != want {
 			t.Errorf("revision %d: %q", revision, p.Output)
 		}
