@@ -127,7 +127,7 @@ func (f *Files) moves(name, src, dst string) ([]ledger.PathChange, error) {
 		err := add(src)
 		return ds, err
 	}
-	err = rootfs.WalkDir(f.Tree.Root, src, func(p string, d fs.DirEntry, err error) error {
+	err = rootfs.WalkDir(f.Tree.Root, src, func(p string, d *rootfs.Entry, err error) error {
 		if err != nil {
 			return f.Tree.Explain(p, err)
 		}

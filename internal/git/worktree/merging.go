@@ -154,7 +154,7 @@ func fileAbove(root *os.Root, name string) string {
 
 // filesBelow lists the first unknown files in a directory, at any depth.
 func filesBelow(root *os.Root, dir string, known map[string]bool) (files []string, err error) {
-	err = rootfs.WalkDir(root, dir, func(p string, d fs.DirEntry, err error) error {
+	err = rootfs.WalkDir(root, dir, func(p string, d *rootfs.Entry, err error) error {
 		if err != nil || d.IsDir() || known[p] {
 			return err
 		}

@@ -204,7 +204,7 @@ func isJournal(name string) bool {
 // backupNames lists the files of a backup besides the database.
 func backupNames(ctx context.Context, root *os.Root) ([]string, error) {
 	var names []string
-	err := rootfs.WalkDir(root, ".", func(p string, d fs.DirEntry, err error) error {
+	err := rootfs.WalkDir(root, ".", func(p string, d *rootfs.Entry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

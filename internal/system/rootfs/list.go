@@ -208,7 +208,7 @@ var DependencyDirs = []string{".git", ".hg", ".svn", "node_modules", "__pycache_
 
 // Walk lists the files below dir without asking git.
 func (t *Tree) Walk(ctx context.Context, dir string) (names []string, more bool, err error) {
-	err = WalkDir(t.Root, dir, func(p string, e fs.DirEntry, err error) error {
+	err = WalkDir(t.Root, dir, func(p string, e *Entry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -29,18 +29,28 @@ func Path(pattern, name string) bool {
 	if !strings.ContainsAny(pattern, special) || CheckPattern(pattern) != nil {
 		return false
 	}
-	return matches(pattern, strings.Split(pattern, "/"), name, strings.Split(name, "/"))
+	return newListed(pattern).matches(name, strings.Split(name, "/"))
 }
 
-// matches is Path for a pattern that was checked. Without braces, brackets and
-// backslashes, which may go across a slash, it fits as its parts do.
-func matches(pattern string, parts []string, name string, names []string) bool {
-	if strings.ContainsAny(pattern, `{[\`) {
-		if ok, _ := doublestar.Match(pattern, name); ok { // one that is not valid fits nothing
+// A listed pattern was checked. Without braces, brackets and backslashes, which may go
+// across a slash, it fits as its parts do.
+type listed struct {
+	pattern string
+	parts   []string
+	whole   bool // it may go across a slash
+}
+
+func newListed(p string) listed {
+	return listed{p, strings.Split(p, "/"), strings.ContainsAny(p, `{[\`)}
+}
+
+func (p listed) matches(name string, names []string) bool {
+	if p.whole {
+		if ok, _ := doublestar.Match(p.pattern, name); ok { // one that is not valid fits nothing
 			return true
 		}
 	}
-	return PathParts(parts, names, fits)
+	return PathParts(p.parts, names, fits)
 }
 
 // Covers reports whether a pattern of a rule about paths covers p, a path from the top of a
@@ -155,11 +165,6 @@ type List struct {
 	take, leave []listed
 }
 
-type listed struct {
-	pattern string
-	parts   []string
-}
-
 // ParseList reads a list: patterns with commas between them, from the top of the workspace. A
 // pattern without a slash matches a name in any directory; one that ends with a slash, or whose
 // last part has no star, also matches everything below a directory; one after ! excludes.
@@ -167,7 +172,7 @@ func ParseList(text string) (List, error) {
 	l := List{text: text}
 	for _, p := range globSplit(text) {
 		if dir, _, ok := strings.Cut(p, "/"); ok && dir != strings.TrimSpace(dir) && !strings.HasPrefix(strings.TrimSpace(p), "!") && CheckPattern(p) == nil {
-			l.take = append(l.take, listed{p, strings.Split(p, "/")}) // a name may have blanks around it
+			l.take = append(l.take, newListed(p)) // a name may have blanks around it
 		}
 		p, out := strings.CutPrefix(strings.TrimSpace(p), "!")
 		p = strings.TrimSpace(p)
@@ -188,10 +193,10 @@ func ParseList(text string) (List, error) {
 		if out {
 			list = &l.leave
 		}
-		*list = append(*list, listed{inside, strings.Split(inside, "/")})
+		*list = append(*list, newListed(inside))
 		if !strings.ContainsAny(path.Base(inside), "*?") {
 			inside += "/**"
-			*list = append(*list, listed{inside, strings.Split(inside, "/")})
+			*list = append(*list, newListed(inside))
 		}
 	}
 	if len(l.take) == 0 && len(l.leave) == 0 && text != "" {
@@ -229,6 +234,6 @@ func (l List) Match(name string) bool {
 		return true
 	}
 	names := strings.Split(name, "/")
-	match := func(p listed) bool { return p.pattern == name || matches(p.pattern, p.parts, name, names) }
+	match := func(p listed) bool { return p.pattern == name || p.matches(name, names) }
 	return (len(l.take) == 0 || slices.ContainsFunc(l.take, match)) && !slices.ContainsFunc(l.leave, match)
 }

@@ -142,7 +142,7 @@ func directories(ctx context.Context, t *rootfs.Tree, names []string) (map[strin
 			add(d)
 		}
 	}
-	err := rootfs.WalkDir(t.Root, ".", func(p string, d fs.DirEntry, err error) error {
+	err := rootfs.WalkDir(t.Root, ".", func(p string, d *rootfs.Entry, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -43,7 +43,7 @@ func (p *Process) lock(t *rootfs.Tree) error {
 		return nil
 	}
 	n := 0
-	return rootfs.WalkDir(t.Root, ".", func(rel string, d fs.DirEntry, err error) error {
+	return rootfs.WalkDir(t.Root, ".", func(rel string, d *rootfs.Entry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 			return nil

@@ -73,7 +73,7 @@ func dotenvIn(dir string, most int) []Known {
 	defer root.Close()
 	var known []Known
 	dirs := 0
-	_ = rootfs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+	_ = rootfs.WalkDir(root, ".", func(name string, d *rootfs.Entry, err error) error {
 		switch {
 		case err != nil:
 			return nil
@@ -85,7 +85,7 @@ func dotenvIn(dir string, most int) []Known {
 		case !Dotfile(d.Name()) || !d.Type().IsRegular():
 			return nil
 		}
-		if info, err := d.Info(); err != nil || info.Size() > maxEnvFile {
+		if info, err := root.Lstat(name); err != nil || info.Size() > maxEnvFile {
 			return nil
 		}
 		if b, err := root.ReadFile(name); err == nil {

@@ -203,7 +203,7 @@ func look(dir string) (Status, error) {
 		return st, err
 	}
 	dirs := 0
-	err = rootfs.WalkDir(root, ".", func(p string, d fs.DirEntry, err error) error {
+	err = rootfs.WalkDir(root, ".", func(p string, d *rootfs.Entry, err error) error {
 		if err != nil {
 			if d != nil && d.IsDir() && p != "." {
 				return fs.SkipDir
