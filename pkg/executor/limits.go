@@ -18,6 +18,12 @@ import (
 // limits returns the task's limits, or the raised ones where a person has raised them.
 func (t *Task) limits(s *State) Limits { return s.Raised.Or(t.Limits).Or(DefaultLimits) }
 
+// used returns the run's consumption that counts towards the limits.
+func (s *State) used() Limits {
+	u := s.Spent()
+	return Limits{Turns: s.Turns, Tokens: u.In + u.Out, CostUSD: u.Cost, Time: u.Took}
+}
+
 // upcoming estimates what the next request takes: by the conversation's size, but
 // no less than the one before it took.
 func (s *State) upcoming(t *Task) llm.Usage {
@@ -125,14 +131,30 @@ func (t *Task) thinking(s *State) *turn.Think {
 
 // remainingLimits returns the unused part of the task's limits.
 func (t *Task) remainingLimits(s *State) Limits {
-	return t.limits(s).part(s.used(), Limits{}, 1)
+	l, used := t.limits(s), s.used()
+	if l.Tokens > 0 {
+		l.Tokens = max(1, l.Tokens-used.Tokens)
+	}
+	if l.CostUSD > 0 {
+		l.CostUSD = max(1e-9, l.CostUSD-used.CostUSD)
+	}
+	if l.Time > 0 {
+		l.Time = max(1, l.Time-used.Time)
+	}
+	return l
 }
 
 // left returns the unused part of the limits that were raised, for the parent of the run.
 func (s *State) left() (l Limits) {
 	used := s.used()
-	for _, q := range quantities {
-		q.left(&l, &s.Raised, &used)
+	if s.Raised.Tokens != 0 {
+		l.Tokens = max(-1, s.Raised.Tokens-used.Tokens)
+	}
+	if s.Raised.CostUSD != 0 {
+		l.CostUSD = max(-1, s.Raised.CostUSD-used.CostUSD)
+	}
+	if s.Raised.Time != 0 {
+		l.Time = max(-1, s.Raised.Time-used.Time)
 	}
 	return l
 }
@@ -141,15 +163,15 @@ func (s *State) left() (l Limits) {
 // for a part of it.
 func (s *State) inherit(left Limits) {
 	used := s.used()
-	for _, q := range quantities {
-		q.inherit(&s.Raised, &used, &left)
+	if left.Tokens > 0 {
+		s.Raised.Tokens = max(s.Raised.Tokens, used.Tokens+left.Tokens)
 	}
-}
-
-// used is what counts towards the limits.
-func (s *State) used() Limits {
-	u := s.Spent()
-	return Limits{Turns: s.Turns, Tokens: u.In + u.Out, CostUSD: u.Cost, Time: u.Took}
+	if left.CostUSD > 0 {
+		s.Raised.CostUSD = max(s.Raised.CostUSD, used.CostUSD+left.CostUSD)
+	}
+	if left.Time > 0 {
+		s.Raised.Time = max(s.Raised.Time, used.Time+left.Time)
+	}
 }
 
 // Limits bound a run. A zero field means its default; -1 means no bound. Agent files have them by
@@ -163,100 +185,26 @@ type Limits struct {
 	Rejects int            `json:"rejects,omitempty"`  // how often the model may claim to be done when it is not; default 5
 }
 
-// quantities are the limits that are used up, in the order in which they end a run. A new one
-// is a field of Limits, an entry here, and what counts in State.used.
-var quantities = []limitKind{
-	quantity[int]{name: "turns", of: func(l *Limits) *int { return &l.Turns }, format: "the limit of %d turns", own: true},
-	quantity[int]{name: "tokens", of: func(l *Limits) *int { return &l.Tokens }, format: "the limit of %d tokens", least: 1, divided: true},
-	quantity[float64]{name: "cost", of: func(l *Limits) *float64 { return &l.CostUSD }, format: "the limit of %.2f USD", least: 1e-9, divided: true},
-	quantity[time.Duration]{name: "time", of: func(l *Limits) *time.Duration { return &l.Time }, format: "the time limit of %s", least: 1},
-}
-
-// A limitKind is a quantity of any type. Each method is about its field alone.
-type limitKind interface {
-	or(l, d *Limits)
-	reached(l, used *Limits) *Outcome
-	above(l, used *Limits, name string) bool
-	within(l, p *Limits)
-	part(l, gone, own *Limits, n int)
-	left(l, raised, used *Limits)
-	inherit(raised, used, left *Limits)
-	text(l *Limits) string
-}
-
-// A quantity is one limit. What is left of it is never nothing, which would be no limit.
-type quantity[N int | float64 | time.Duration] struct {
-	name    string // in Outcome.Limit
-	format  string // of a limit that is reached
-	of      func(*Limits) *N
-	least   N
-	own     bool // of each agent, whatever its parent has left
-	divided bool // among those that work at once
-}
-
-func (q quantity[N]) or(l, d *Limits) { *q.of(l) = cmp.Or(*q.of(l), *q.of(d)) }
-
-func (q quantity[N]) reached(l, used *Limits) *Outcome {
-	if most := *q.of(l); most > 0 && *q.of(used) >= most {
-		return atLimit(q.name, q.format, most)
-	}
-	return nil
-}
-
-// above reports whether the limit of this name leaves something.
-func (q quantity[N]) above(l, used *Limits, name string) bool {
-	return q.name == name && (*q.of(l) > *q.of(used) || *q.of(l) < 0)
-}
-
-func (q quantity[N]) within(l, p *Limits) {
-	if v, most := q.of(l), *q.of(p); !q.own && most > 0 && (*v <= 0 || most < *v) {
-		*v = most
-	}
-}
-
-// part makes of a limit the part of one among n, of what is not gone, above what it has used
-// of its own.
-func (q quantity[N]) part(l, gone, own *Limits, n int) {
-	v, used := q.of(l), *q.of(own)
-	if q.own || *v <= 0 {
-		return
-	}
-	rest := *v - max(*q.of(gone), used)
-	if q.divided {
-		rest /= N(n)
-	}
-	*v = max(q.least, used+rest)
-}
-
-func (q quantity[N]) left(l, raised, used *Limits) {
-	if v := *q.of(raised); !q.own && v != 0 {
-		*q.of(l) = max(-1, v-*q.of(used))
-	}
-}
-
-func (q quantity[N]) inherit(raised, used, left *Limits) {
-	if v := q.of(raised); *q.of(left) > 0 {
-		*v = max(*v, *q.of(used)+*q.of(left))
-	}
-}
-
-func (q quantity[N]) text(l *Limits) string {
-	if *q.of(l) == 0 {
-		return ""
-	}
-	_, format, _ := strings.Cut(q.format, " of ")
-	return fmt.Sprintf(format, *q.of(l))
-}
-
 // Or gives l with its zero fields taken from d.
 func (l Limits) Or(d Limits) Limits {
-	for _, q := range quantities {
-		q.or(&l, &d)
+	if l.Turns == 0 {
+		l.Turns = d.Turns
+	}
+	if l.Tokens == 0 {
+		l.Tokens = d.Tokens
+	}
+	if l.CostUSD == 0 {
+		l.CostUSD = d.CostUSD
+	}
+	if l.Time == 0 {
+		l.Time = d.Time
 	}
 	if l.Calls == nil {
 		l.Calls = d.Calls
 	}
-	l.Rejects = cmp.Or(l.Rejects, d.Rejects)
+	if l.Rejects == 0 {
+		l.Rejects = d.Rejects
+	}
 	return l
 }
 
@@ -266,10 +214,15 @@ var DefaultLimits = Limits{Turns: 50, Tokens: 2_000_000, CostUSD: -1, Time: time
 // exceeded returns the outcome for the first limit that is reached, nil if none is.
 func (l Limits) exceeded(used Limits) *Outcome {
 	l = l.Or(DefaultLimits)
-	for _, q := range quantities {
-		if end := q.reached(&l, &used); end != nil {
-			return end
-		}
+	switch {
+	case l.Turns > 0 && used.Turns >= l.Turns:
+		return atLimit("turns", "the limit of %d turns", l.Turns)
+	case l.Tokens > 0 && used.Tokens >= l.Tokens:
+		return atLimit("tokens", "the limit of %d tokens", l.Tokens)
+	case l.CostUSD > 0 && used.CostUSD >= l.CostUSD:
+		return atLimit("cost", "the limit of %.2f USD", l.CostUSD)
+	case l.Time > 0 && used.Time >= l.Time:
+		return atLimit("time", "the time limit of %s", l.Time)
 	}
 	return nil
 }
@@ -281,11 +234,15 @@ func atLimit(limit, format string, args ...any) *Outcome {
 
 // share returns the limits of one of n parts that run at once: tokens and cost are
 // divided, time is not.
-func (l Limits) share(n int) Limits { return l.part(Limits{}, Limits{}, max(n, 1)) }
-
-func (l Limits) part(gone, own Limits, n int) Limits {
-	for _, q := range quantities {
-		q.part(&l, &gone, &own, n)
+func (l Limits) share(n int) Limits {
+	if n < 2 {
+		return l
+	}
+	if l.Tokens > 0 {
+		l.Tokens = max(1, l.Tokens/n)
+	}
+	if l.CostUSD > 0 {
+		l.CostUSD /= float64(n)
 	}
 	return l
 }
@@ -293,8 +250,14 @@ func (l Limits) part(gone, own Limits, n int) Limits {
 // Within returns l bounded by the tokens, cost and time that a parent has left.
 func (l Limits) Within(p Limits) Limits {
 	l = l.Or(DefaultLimits)
-	for _, q := range quantities {
-		q.within(&l, &p)
+	if p.Tokens > 0 && (l.Tokens <= 0 || p.Tokens < l.Tokens) {
+		l.Tokens = p.Tokens
+	}
+	if p.CostUSD > 0 && (l.CostUSD <= 0 || p.CostUSD < l.CostUSD) {
+		l.CostUSD = p.CostUSD
+	}
+	if p.Time > 0 && (l.Time <= 0 || p.Time < l.Time) {
+		l.Time = p.Time
 	}
 	return l
 }
@@ -302,10 +265,17 @@ func (l Limits) Within(p Limits) Limits {
 // String lists the limits that are set, as the flags that set them.
 func (l Limits) String() string {
 	var out []string
-	for _, q := range quantities {
-		if text := q.text(&l); text != "" {
-			out = append(out, text)
-		}
+	if l.Turns != 0 {
+		out = append(out, fmt.Sprintf("%d turns", l.Turns))
+	}
+	if l.Tokens != 0 {
+		out = append(out, fmt.Sprintf("%d tokens", l.Tokens))
+	}
+	if l.CostUSD != 0 {
+		out = append(out, fmt.Sprintf("%.2f USD", l.CostUSD))
+	}
+	if l.Time != 0 {
+		out = append(out, l.Time.Round(time.Millisecond).String())
 	}
 	return strings.Join(out, ", ")
 }

@@ -128,10 +128,20 @@ func (s *State) clearOutcome() {
 // resetLimits gives the run its limits anew, and makes only later calls count as
 // evidence.
 func (s *State) resetLimits(task, given Limits) {
-	l := given.Or(task).Or(DefaultLimits)
-	l.Calls, l.Rejects, s.Raised = nil, 0, Limits{}
-	s.inherit(l)
-	s.Raised = s.Raised.Or(l)
+	l, used := given.Or(task).Or(DefaultLimits), s.used()
+	if l.Turns > 0 {
+		l.Turns += used.Turns
+	}
+	if l.Tokens > 0 {
+		l.Tokens += used.Tokens
+	}
+	if l.CostUSD > 0 {
+		l.CostUSD += used.CostUSD
+	}
+	if l.Time > 0 {
+		l.Time += used.Time
+	}
+	s.Raised = Limits{Turns: l.Turns, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: l.Time}
 	s.LimitedCalls, s.Warned = nil, nil
 	s.Earlier = maps.Clone(s.Called)
 }

@@ -3,7 +3,6 @@ package executor
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/calling/extagent"
@@ -161,15 +160,34 @@ func (o *reopener) ended(scope string, state json.RawMessage) bool {
 // raises reports whether more is above what a run has used of the limit that ended it.
 func (o *reopener) raises(s *State, limit string) bool {
 	all, used := o.share(s, 1), s.used()
-	return slices.ContainsFunc(quantities, func(q limitKind) bool { return q.above(&all, &used, limit) })
+	switch limit {
+	case "turns":
+		return all.Turns > used.Turns || all.Turns < 0
+	case "tokens":
+		return all.Tokens > used.Tokens || all.Tokens < 0
+	case "cost":
+		return all.CostUSD > used.CostUSD || all.CostUSD < 0
+	case "time":
+		return all.Time > used.Time || all.Time < 0
+	}
+	return false
 }
 
 // share returns the limits of one of n agents that go on with the added limits: its usage
 // so far and its share of the rest.
 func (o *reopener) share(s *State, n int) Limits {
-	l := o.more
-	l.Calls, l.Rejects = nil, 0
-	return l.part(o.job.used(), s.used(), n)
+	l := Limits{Turns: o.more.Turns, Tokens: o.more.Tokens, CostUSD: o.more.CostUSD, Time: o.more.Time}
+	job, used := o.job.used(), s.used()
+	if l.Tokens > 0 {
+		l.Tokens = max(1, used.Tokens+(l.Tokens-max(job.Tokens, used.Tokens))/n)
+	}
+	if l.CostUSD > 0 {
+		l.CostUSD = max(1e-9, used.CostUSD+(l.CostUSD-max(job.CostUSD, used.CostUSD))/float64(n))
+	}
+	if l.Time > 0 {
+		l.Time = max(1, used.Time+l.Time-max(job.Time, used.Time))
+	}
+	return l
 }
 
 // revive is the state with which a scope goes on.

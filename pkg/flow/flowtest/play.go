@@ -29,7 +29,8 @@ type Line struct {
 //		flowtest.Line{Step: "await verdict", Out: "go on"},
 //	)
 //
-// Notes, calls, sleeps and checkpoints need no line; sleeps take no time. A
+// Notes, calls, sleeps and checkpoints need no line; sleeps take no time. A poll for a
+// signal that has no line finds none. A
 // child is one step of kind spawn and runs nothing. A [flow.Workflow] is
 // played by its Run.
 func Play[In, Out any](t testing.TB, f func(*flow.Run, In) (Out, error), in In, script ...Line) (Out, error) {
@@ -82,13 +83,16 @@ func (p *play) answer(s flow.Step) (any, error) {
 		return struct{}{}, nil
 	}
 	n := len(p.asked)
+	if polls(s) && (n >= len(p.script) || !p.script[n].fits(s)) {
+		return nil, &flow.Failure{Code: flow.TimedOut, Message: "nothing was sent"}
+	}
 	p.asked = append(p.asked, s)
 	if n >= len(p.script) {
 		p.wrong = fmt.Sprintf("the workflow asks for a step behind the end of the script: %s", called(s))
 		return nil, nil
 	}
 	l := p.script[n]
-	if kind, name, named := strings.Cut(l.Step, " "); kind != s.Kind || named && name != s.Name {
+	if !l.fits(s) {
 		p.wrong = fmt.Sprintf("the workflow asks for %s, the script has %s", called(s), l.Step)
 		return nil, nil
 	}
@@ -109,6 +113,17 @@ func (p *play) answer(s flow.Step) (any, error) {
 		return flow.Signal{Name: w.Signals[0], Value: value}, nil
 	}
 	return l.Out, l.Err
+}
+
+func (l Line) fits(s flow.Step) bool {
+	kind, name, named := strings.Cut(l.Step, " ")
+	return kind == s.Kind && (!named || name == s.Name)
+}
+
+// polls reports whether a step asks for signals that were sent before it.
+func polls(s flow.Step) bool {
+	var w flow.Wait
+	return s.Kind == flow.KindAwait && json.Unmarshal(s.Input, &w) == nil && w.Timeout < 0
 }
 
 // differs describes how the input of s differs from the script's, "" if it does not.
