@@ -60,8 +60,9 @@ func (p listed) matches(name string, names []string) bool {
 // may remove letters from a range.
 func Covers(pattern, p string, generous bool) bool {
 	if generous {
-		fold := func(s string) string { return norm.NFC.String(strings.ToLower(s)) }
-		return covers(pattern, p, true) || covers(fold(pattern), fold(p), true)
+		compose := norm.NFC.String
+		fold := func(s string) string { return compose(strings.ToLower(s)) }
+		return covers(pattern, p, true) || covers(compose(pattern), compose(p), true) || covers(fold(pattern), fold(p), true)
 	}
 	return covers(pattern, p, false)
 }
