@@ -168,12 +168,12 @@ func testDoctor(t *testing.T, f *fixture) {
 	for _, one := range found {
 		all[one.Name] = one
 	}
-	for name, want := range map[string]adroit.FindingStatus{"data": adroit.Fine, "agents": adroit.Fine, "tests": adroit.Lacking, "git": adroit.Fine} {
+	for name, want := range map[string]adroit.FindingStatus{"data": adroit.Fine, "agents": adroit.Fine, "tests": adroit.Lacking, "git": adroit.Fine, "tools": adroit.Fine} {
 		if got := all[name]; got.Status != want || got.What == "" {
 			t.Errorf("%s: %+v, want %s", name, got, want)
 		}
 	}
-	if len(found) < 12 || all["sandbox"].Name == "" {
+	if all["sandbox"].What == "" || all["attribution"].What == "" {
 		t.Errorf("%+v", found)
 	}
 }
