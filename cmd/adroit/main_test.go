@@ -39,7 +39,11 @@ func looped() {
 	if os.Getenv("TEST_PANIC_AT") != "" {
 		through = func(c adroit.Client) adroit.Client { return broken{api.Loopback(c)} }
 	}
-	cli.Program{Parts: parts.All(), Through: through}.Main()
+	p := cli.Program{Parts: parts.All(), Through: through}
+	if os.Getenv("TEST_TOOLS") == "twice" { // a program whose tools do not fit together
+		p.Tools = adroit.ToolsOf(p.Parts[:1])
+	}
+	p.Main()
 }
 
 // A broken client panics for one message.

@@ -34,7 +34,9 @@ import (
 	"github.com/adroit-run/adroit/internal/host/catalog"
 	"github.com/adroit-run/adroit/internal/host/jobdir"
 	"github.com/adroit-run/adroit/internal/lsp"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/exhaustion"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -46,11 +48,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// tools are the program's, checked together.
+func (o Options) tools() (*tools.Set, error) {
+	set, err := tools.NewSet(o.Tools...)
+	if err != nil {
+		return nil, &problem.Error{Kind: problem.Failed, Message: "this program's tools: " + err.Error(),
+			Hint: "this is a defect of the program; run " + hint.Command("tools lint") + " for details", Err: err}
+	}
+	return set, nil
+}
+
 // Open makes a Runtime. Without Options.Source it checks all tools and agent
 // files first, else when they are needed; the error lists all that is wrong. ctx
 // bounds the opening only.
 func Open(ctx context.Context, o Options) (*Runtime, error) {
-	rt := &Runtime{o: o, tools: sync.OnceValues(func() (*tools.Set, error) { return tools.NewSet(o.Tools...) }), here: map[string]*jobRun{}}
+	rt := &Runtime{o: o, tools: sync.OnceValues(o.tools), here: map[string]*jobRun{}}
 	rt.catalog = catalog.New(catalog.Options{Agents: o.Agents, Literals: o.Literals, Pipelines: o.Pipelines, Problems: o.Coordination.Problems, Detectors: o.Coordination.Detectors, Workflows: o.Workflows, Agent: o.Agent, Tools: rt.tools, Warn: rt.warn})
 	err := catalog.CheckWorkflows(o.Workflows)
 	if err != nil {

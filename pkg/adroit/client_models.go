@@ -12,7 +12,6 @@ import (
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // modelCatalog is the source of models as a catalog, or why it is none.
@@ -192,7 +191,7 @@ func (rt *Runtime) Doctor(ctx context.Context, q DoctorQuery) ([]Finding, error)
 // is why.
 func Diagnose(ctx context.Context, o Options, failed error, q DoctorQuery) []Finding {
 	d := o.doctor(q)
-	d.Failed, d.Tools = failed, func() (*tools.Set, error) { return tools.NewSet(o.Tools...) }
+	d.Failed, d.Tools = failed, o.tools
 	return d.Examine(ctx)
 }
 

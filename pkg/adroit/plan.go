@@ -71,6 +71,10 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 	if err := r.check(); err != nil {
 		return nil, err
 	}
+	set, err := rt.tools()
+	if err != nil {
+		return nil, err
+	}
 	in := r.Input
 	d, err := rt.trusts(in.Dir, r.Trust)
 	if err != nil {
@@ -88,10 +92,6 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 		return nil, err
 	}
 	if in.Spec != nil { // it is kept without where it comes from
-		set, err := rt.tools()
-		if err != nil {
-			return nil, err
-		}
 		own := agents.ByValue(in.Spec, set)
 		in.Spec = &own
 	}

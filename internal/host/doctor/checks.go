@@ -101,7 +101,7 @@ func (d *Doctor) tools() (out []Finding) {
 	const name = "tools"
 	set, err := d.Tools()
 	if err != nil {
-		return []Finding{{name, Broken, "this program's tools: " + err.Error(), "run " + hint.Command("tools lint") + " for details"}}
+		return []Finding{{name, Broken, err.Error(), "run " + hint.Command("tools lint") + " for details"}}
 	}
 	missing := tools.Missing(set, tools.OnPath)
 	for _, tool := range slices.Sorted(maps.Keys(missing)) {
