@@ -69,7 +69,7 @@ func newRemove(e *kit.Env) *cobra.Command {
 		Long: "Forgets jobs. A job's worktree goes too, and its branch if it is merged. What is not committed there,\n" +
 			"what the job wrote and git ignores, a commit on no branch, and what a submodule or another repository in it\n" +
 			"has and the clone in the repository does not, is an error, unless --force throws it away, with the branch.\n" +
-			"So is what a command that was killed has changed and is in no tree yet, and a status that a newer adroit wrote.\n" +
+			"So is what a command that was killed has changed and is in no tree yet, and a status of a newer version.\n" +
 			"The worktrees of its sub-agents go with what was not brought back of them.",
 		Example: "  adroit jobs rm J4K2 J7QX",
 		Args:    cobra.MinimumNArgs(1),
