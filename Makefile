@@ -57,7 +57,7 @@ exhaust: ## 1,000 agents at 1,024 descriptors and 20 processes on a full disk, w
 	ADROIT_AGENTS=1000 $(GO) test -count 1 -timeout 40m -v -run '^TestManyAgents$$' ./pkg/adroit
 	ADROIT_KILL_POINTS=all $(GO) test -count 1 -timeout 40m -v -run '^TestFullData$$' ./cmd/adroit
 
-edits: ## edits from real commits by the thousand, where test makes a sample; figures go to docs/edits.md
+edits: ## edits from real commits by the thousand, where test makes a sample; figures go to docs/dev/edits.md
 	ADROIT_EDIT_COMMITS=150 $(GO) test -count 1 -timeout 120m -v -run TestCommits ./internal/tools/edit -update
 
 permit: ## run what 40,000 generated pairs of rules and scripts allow, where test runs a sample
@@ -76,7 +76,7 @@ e2e: ## all tests, with a real Ollama server (built once, then cached)
 flips: ## change a workspace during 2,000 commands at each level and with overlays; an hour
 	ADROIT_FLIPS=2000 $(GO) test ./internal/work/process -run '^TestFlips' -v -timeout 3h
 
-bench: ## benchmarks; see docs/performance.md
+bench: ## benchmarks; see docs/dev/performance.md
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/dev/bench ./pkg/jobs/sqlite
 	ADROIT_BENCH=full $(GO) test -count 1 -timeout 30m -run 'TestLongJob|TestNothingLost' ./internal/dev/bench
 

@@ -119,7 +119,7 @@ const inRepository = `turns:
 `
 
 // TestRepositories does everything in every kind of repository, and compares the results
-// with docs/repositories.md.
+// with docs/dev/repositories.md.
 func TestRepositories(t *testing.T) {
 	t.Parallel()
 	rows := make([]string, len(repositoryKinds))
@@ -136,7 +136,7 @@ func TestRepositories(t *testing.T) {
 		"At sandbox levels below full a change of a command is uncertain: there, \"diff\" and \"undo\" are with --include-uncertain. So is, at each level, the branch that a command of the user's own work tree moved.\n" +
 		"\"refused\" is an error before any work is done, with what to do instead; \"no git\" is git's own word that there is no repository, which the tools repeat.\n\n" +
 		"| workspace | " + strings.Join(repositoryOperations, " | ") + " |\n|---|" + strings.Repeat("---|", len(repositoryOperations)) + "\n" + strings.Join(rows, "")
-	dirtest.Golden(t, *update, filepath.Join("..", "..", "docs", "repositories.md"), []byte(page))
+	dirtest.Golden(t, *update, filepath.Join("..", "..", "docs", "dev", "repositories.md"), []byte(page))
 }
 
 // inKind returns the result of each operation.

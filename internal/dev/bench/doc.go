@@ -6,5 +6,5 @@
 //
 // It has only tests and benchmarks. Benchmarks report ratios to something real of the same run and
 // assert nothing about time; properties that must hold on any machine (nothing lost, nothing
-// replayed twice, flat memory) are tested. The figures are in docs/performance.md.
+// replayed twice, flat memory) are tested. The figures are in docs/dev/performance.md.
 package bench

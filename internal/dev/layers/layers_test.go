@@ -1,4 +1,4 @@
-// Package layers tests that the tree is as docs/architecture.md describes it.
+// Package layers tests that the tree is as docs/dev/architecture.md describes it.
 package layers
 
 import (

@@ -30,7 +30,7 @@ func TestProofsExist(t *testing.T) {
 	named := regexp.MustCompile("`((?:Test|Fuzz|Benchmark|Example)[A-Z]\\w*|test[A-Z]\\w*)")
 	scripts := regexp.MustCompile("\\b[Ss]cripts? ((?:`[a-z_/]+`(?:, | and )?)+)")
 	for page, least := range map[string]int{"acceptance": 100, "users-want": 40, "conformance": 200} {
-		b, err := os.ReadFile("../../../docs/" + page + ".md")
+		b, err := os.ReadFile("../../../docs/dev/" + page + ".md")
 		if err != nil {
 			t.Fatal(err)
 		}

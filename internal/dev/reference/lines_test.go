@@ -21,10 +21,7 @@ var inlineCommand = regexp.MustCompile("`(adroit [^`]+)`")
 // its flags exist and, where it is not a name within a sentence, it has the arguments that it
 // needs.
 func TestCommandLines(t *testing.T) {
-	files, err := filepath.Glob("../../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := glob(t, "../../../docs/*.md", "../../../docs/dev/*.md")
 	lines := 0
 	for _, name := range append(files, "../../../README.md") {
 		b, err := os.ReadFile(name)

@@ -81,7 +81,7 @@ func TestNamedThingsExist(t *testing.T) {
 		}
 	}
 	seen := 0
-	for _, name := range glob(t, "../../../README.md", "../../../Makefile", "../../../.github/workflows/*", "../../../docs/*.md", "../../../docs/adr/0*.md") {
+	for _, name := range glob(t, "../../../README.md", "../../../Makefile", "../../../.github/workflows/*", "../../../docs/*.md", "../../../docs/dev/*.md", "../../../docs/adr/0*.md") {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

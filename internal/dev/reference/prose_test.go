@@ -86,7 +86,7 @@ func TestLinks(t *testing.T) {
 
 // TestGlossary: terms are sorted, defined once, and their packages exist.
 func TestGlossary(t *testing.T) {
-	b, err := os.ReadFile("../../../docs/glossary.md")
+	b, err := os.ReadFile("../../../docs/dev/glossary.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-var update = flag.Bool("update", false, "write docs/edits.md")
+var update = flag.Bool("update", false, "write docs/dev/edits.md")
 
 // A task is a change to a file: old, whole lines of it, becomes new.
 type task struct {
@@ -320,7 +320,7 @@ func (t *tally) add(o tally) {
 
 // TestCorpus makes each edit with each slip in each format on real files and
 // compares bytes: an edit lands as it was meant or leaves the file alone. The
-// table in docs/edits.md is made here.
+// table in docs/dev/edits.md is made here.
 func TestCorpus(t *testing.T) {
 	var names []string
 	rows := map[string]map[edit.Format]*tally{}
@@ -388,12 +388,12 @@ func TestCorpus(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if string(got) != b.String() {
-		t.Errorf("docs/edits.md is not what the code does: go test ./internal/tools/edit -run Corpus -update, and look at what changed")
+		t.Errorf("docs/dev/edits.md is not what the code does: go test ./internal/tools/edit -run Corpus -update, and look at what changed")
 	}
 }
 
 const (
-	docPage   = "../../../docs/edits.md"
+	docPage   = "../../../docs/dev/edits.md"
 	ofCommits = "## Changes of real commits\n" // begins what TestCommits writes
 )
 

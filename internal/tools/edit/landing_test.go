@@ -138,7 +138,7 @@ func probes(t *testing.T, b *bench, c commit, l landing, sum outcomes) {
 	try := func(row string, files, want map[string]string) {
 		for _, text := range files {
 			if len(files) == 1 && l.old != "" && row != "made again" && strings.Contains(unspaced(text), unspaced(l.old)) {
-				return // the same words stand once more with other blanks, and are taken for those quoted: see docs/conformance.md
+				return // the same words stand once more with other blanks, and are taken for those quoted: see docs/dev/conformance.md
 			}
 		}
 		r, got := b.call(t, l, files)
@@ -269,7 +269,7 @@ func TestCommits(t *testing.T) {
 	}
 }
 
-// commitsText comes before the tables in docs/edits.md.
+// commitsText comes before the tables in docs/dev/edits.md.
 const commitsText = `
 A run of TestCommits: %d changes, of the history of %d Git repositories, of steps between versions of %d modules, and of files made by the test, full
 of blocks that are alike; %d edits and %d probes (ADROIT_SEED=%d). Each change is written in every form and compared byte for byte. CI makes a sample

@@ -236,7 +236,7 @@ func TestInertKeeps(t *testing.T) {
 }
 
 // MDX divides a text as no other parser does: what it would run is text, or the post is
-// refused. A real MDX has run these and some 300,000 random ones; see docs/conformance.md.
+// refused. A real MDX has run these and some 300,000 random ones; see docs/dev/conformance.md.
 func TestInertMDX(t *testing.T) {
 	mdx := Site{Style: Astro}
 	const refused = "begins code that MDX may end elsewhere"
