@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/blog.md and docs/podcast.md")
+var update = flag.Bool("update", false, "write the tables of docs/dev/measurements.md")
 
 // briefly is the agent's answer to a short request. The fixed phases get the answers of
 // the long one: they do the same for any request.
@@ -23,7 +23,7 @@ const briefly = `turns:
 `
 
 // TestCompare runs the blog agent and the seven phases on a short and a long request, and
-// compares the results with docs/blog.md.
+// compares the results with docs/dev/measurements.md.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -32,7 +32,7 @@ func TestCompare(t *testing.T) {
 	for _, c := range []struct{ request, script string }{{"short", "script:../brief.yaml"}, {"long", "script:../turns.yaml"}} {
 		table += compared(t, p, c.request, "content", "blog@"+c.script, "blog_phases@script:../turns.yaml", "Explain journals")
 	}
-	tableIn(t, "../../docs/blog.md", "TestCompare", table)
+	tableIn(t, "../../docs/dev/measurements.md", "TestCompare", table)
 }
 
 const compareHead = "| request | run by | turns | tool calls | requests to models | tokens in | tokens out | made |\n|---|---|---|---|---|---|---|---|\n"

@@ -29,7 +29,7 @@ asides:
 `
 
 // TestComparePodcast runs the podcast agent and its fixed phases on one recording with
-// its transcript, and compares the results with docs/podcast.md.
+// its transcript, and compares the results with docs/dev/measurements.md.
 func TestComparePodcast(t *testing.T) {
 	testenv.NeedsProgram(t, "ffmpeg", "ffprobe", "espeak-ng")
 	t.Parallel()
@@ -48,5 +48,5 @@ func TestComparePodcast(t *testing.T) {
 		}
 	}
 	table := compareHead + compared(t, p, "one recording", "episode_files", "podcast", "podcast_phases", "Make the episode", "-i", "transcript=@../raw.vtt", "-i", "audio=a.mp3", "-m", "script:../turns.yaml", "--worktree")
-	tableIn(t, "../../docs/podcast.md", "TestComparePodcast", table)
+	tableIn(t, "../../docs/dev/measurements.md", "TestComparePodcast", table)
 }

@@ -124,7 +124,7 @@ type Storage struct {
 	CheckStore func(ctx context.Context, all bool) (list []*jobs.Job, damage []string, err error)
 	// AtOnce bounds how many jobs of the store run at once, in all processes that
 	// have it; those above it are queued. 0 is as many as the process may have files
-	// open for. See docs/operate.md.
+	// open for. See docs/production.md.
 	AtOnce int
 }
 

@@ -97,7 +97,7 @@ func (c *Config) checkCLI(at place) error {
 			return fail(fmt.Errorf("%s: cli.%s.env holds names of variables, not values", at("cli", name, "env"), name), "for example env: [LAB_KEY]; the key itself is never in this file")
 		}
 		if err := check(e); err != nil {
-			return fail(fmt.Errorf("%s: %w", faultPlace(at, e, check, "cli", name), err), "see docs/cli-agents.md")
+			return fail(fmt.Errorf("%s: %w", faultPlace(at, e, check, "cli", name), err), "see docs/models.md")
 		}
 	}
 	return nil

@@ -22,7 +22,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workflows"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/fix.md")
+var update = flag.Bool("update", false, "write the table of docs/dev/measurements.md")
 
 // A cause is the cause of a synthetic failure, with the agent that can repair it.
 type cause struct {
@@ -162,7 +162,7 @@ func quoted(s string) json.RawMessage {
 
 // TestFixLearns repairs 60 failures of twelve recurring causes, with the memory and
 // without: with it the escalations and the tokens fall and stay below. With -update
-// the table goes into docs/fix.md.
+// the table goes into docs/dev/measurements.md.
 //
 //	go test ./internal/dev/bench -run TestFixLearns -update
 func TestFixLearns(t *testing.T) {
@@ -205,7 +205,7 @@ func TestFixLearns(t *testing.T) {
 		t.Errorf("it does not learn: %+v, then %+v; %+v in all, %+v without", first, last, a, z)
 	}
 	const begin, end = "<!-- TestFixLearns -->\n", "<!-- end -->\n"
-	page := "../../../docs/fix.md"
+	page := "../../../docs/dev/measurements.md"
 	old, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -213,13 +213,13 @@ func TestFixLearns(t *testing.T) {
 	head, rest, ok := strings.Cut(string(old), begin)
 	_, tail, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
-		t.Fatal("docs/fix.md has no place for the table")
+		t.Fatal("docs/dev/measurements.md has no place for the table")
 	}
 	now := head + begin + "\n" + b.String() + "\n" + end + tail
 	switch {
 	case now == string(old):
 	case !*update:
-		t.Error("the table in docs/fix.md is another one; go test ./internal/dev/bench -run TestFixLearns -update")
+		t.Error("the table in docs/dev/measurements.md is another one; go test ./internal/dev/bench -run TestFixLearns -update")
 	default:
 		if err := os.WriteFile(page, []byte(now), 0o644); err != nil {
 			t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// platforms lists the platforms that CI builds and vets; see docs/platforms.md.
+// platforms lists the platforms that CI builds and vets; see docs/sandbox.md.
 const platforms = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64"
 
 // A dist builds the release files of one version.

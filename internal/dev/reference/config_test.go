@@ -45,7 +45,7 @@ var settings = withParts([]word{
 	{"endpoints.NAME.timeout", "The longest answer, as in 1h; thirty minutes if left out"},
 	{"calling.MODEL", "How models whose provider/model matches (`*` stands for any text) call tools: `auto` (the first that works of the others), `native`, `constrained` (each answer held to a schema) or `text`. The longest pattern decides; `--calling` and an agent's own `calling` go before"},
 	{"ollama.keep_alive", "How long Ollama keeps a model loaded after its last answer, as in 30m; below zero: for ever. Without it the server decides (5m). A job that waits for a slow test or a person loads its model again and reads its whole prompt anew if this is too short"},
-	{"cli.NAME.command", "A command-line agent, whose model is cli/NAME: the program and its first arguments. claude, codex, gemini and opencode need no entry; one of these names replaces the program. See [command-line agents](cli-agents.md)"},
+	{"cli.NAME.command", "A command-line agent, whose model is cli/NAME: the program and its first arguments. claude, codex, gemini and opencode need no entry; one of these names replaces the program. See [command-line agents](models.md#command-line-agents-as-models)"},
 	{"cli.NAME.format", "How it is driven and its stream is read: `claude`, `codex`, `gemini`, `opencode`, `jsonl` (as the next keys say) or `acp`; NAME itself if left out"},
 	{"cli.NAME.env", "Names of variables that it gets besides PATH, HOME, proxies and those of its format"},
 	{"cli.NAME.args.read", "Of `jsonl`: its arguments if it may only read"},
@@ -75,7 +75,7 @@ var settings = withParts([]word{
 	{"conventions.bytes", "Bytes of a trusted project's AGENTS.md that a prompt takes, and of each one below the top; -1: none"},
 	{"mcp_projects", "What servers of a project's own `.mcp.json` may have, by directory and name: `variables` that `${NAME}` may stand for there, `net`, `workspace` (read or write). By their own file they have none of it"},
 	{"mcp_servers", "MCP servers by name, each with `command` and `args`, or `url` and `headers`; `env`; what its program is granted in the sandbox: `net`, `read` and `write` (paths), `workspace` (read or write), or `sandbox: off`; `tools` (names that are offered, with wildcards), `agents` (that have them unnamed), `timeout` of a call, `start_timeout` (30s; 2m for what is downloaded first), `disabled`. `${NAME}` is a variable, `${file:PATH}` the content of a file, `${workspace}` the directory of the job. `adroit mcp add` keeps such entries in `mcp.json` beside this file"},
-	{"hooks", "Programs that run before and after the calls of tools, or at the end of a run as a notice, each with `when` (before, after or ended), `tools` (names, with wildcards; none: all), or with ended `status` (done, waiting, failed, …; none: all), `command` (the program and its arguments), `timeout` (30s; ended: 5s) and `on_error` (continue or block); see [hooks](hooks.md)"},
+	{"hooks", "Programs that run before and after the calls of tools, or at the end of a run as a notice, each with `when` (before, after or ended), `tools` (names, with wildcards; none: all), or with ended `status` (done, waiting, failed, …; none: all), `command` (the program and its arguments), `timeout` (30s; ended: 5s) and `on_error` (continue or block); see [hooks](agents.md#hooks)"},
 	{"secrets.deny", "Names of files that no tool may touch, beside the built-in ones: `*.tfvars`, `config/prod.yaml`"},
 	{"secrets.allow", "Names of the built-in list that tools may use after all, git's excepted"},
 	{"secrets.known", "Fingerprints of findings that are no secrets, as git_commit prints them"},
@@ -94,12 +94,12 @@ var settings = withParts([]word{
 	{"network.redirects", "How many are followed; each is judged as the first address was. -1: none"},
 	{"data_dir", "Where jobs are kept; a leading ~/ is the home directory"},
 	{"retention", "How long jobs are kept after their end, as 30d, 2w or 12h: a run removes the older ones, with what `jobs undo` needs of them. Without it jobs stay until `jobs rm` or `jobs prune`"},
-	{"log.level", "What is logged for operators: `error`, `warn`, `info` (begin and end of jobs), `debug` (each step), or `off`; `ADROIT_LOG` goes before. See [operating](operate.md)"},
+	{"log.level", "What is logged for operators: `error`, `warn`, `info` (begin and end of jobs), `debug` (each step), or `off`; `ADROIT_LOG` goes before. See [operating](production.md)"},
 	{"log.format", "`text` or `json`, a line each"},
 	{"log.file", "The file that lines are appended to; standard error if left out. A leading ~/ is the home directory"},
 	{"coordinator.memory", "Where `adroit fix` looks for what was done about the same failure before: `project` (the directory), `user` (all projects) or `off`, which keeps nothing either. `project` if left out; see [fix](fix.md)"},
 	{"coordinator.compare.WHAT", "Assigns jobs by their id to the sides of a comparison, which `adroit stats` counts apart: `memory: [on, off]`, `strategy: [NAME, default]`"},
-	{"jobs.at_once", "How many jobs of the data directory run at once, in all processes; the others are queued and start by themselves, the oldest first. `--at-once` goes before. If left out, the limit of open files bounds them; see [operating](operate.md)"},
+	{"jobs.at_once", "How many jobs of the data directory run at once, in all processes; the others are queued and start by themselves, the oldest first. `--at-once` goes before. If left out, the limit of open files bounds them; see [operating](production.md)"},
 })
 
 // withParts puts what parts say of their settings before those of the data directory, in the

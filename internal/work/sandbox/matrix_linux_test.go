@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var update = flag.Bool("update", false, "write docs/sandbox.md")
+var update = flag.Bool("update", false, "write docs/dev/probes.md")
 
 // known are the probes that a level is known not to hold. See Level.Gaps.
 var known = map[Level][]string{
@@ -243,7 +243,7 @@ func TestProbes(t *testing.T) {
 		return
 	}
 	page := matrix(columns)
-	const doc = "../../../docs/sandbox.md"
+	const doc = "../../../docs/dev/probes.md"
 	old, err := os.ReadFile(doc)
 	head, _, ok := strings.Cut(string(old), marker)
 	if !ok {

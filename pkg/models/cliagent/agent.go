@@ -12,7 +12,7 @@
 // (time, silence, turns, repeated calls) are enforced here.
 //
 // It is no sandbox: the program runs as we do, with its own login and network.
-// Its own flags restrict it; docs/cli-agents.md lists what each program makes of
+// Its own flags restrict it; docs/models.md lists what each program makes of
 // them.
 package cliagent
 

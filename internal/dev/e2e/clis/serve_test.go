@@ -33,7 +33,7 @@ const handTurns = `turns:
   - calls: [{name: finish, args: {summary: The file is there.}}]
 `
 
-// Real programs call an agent of ours over adroit mcp serve, as docs/mcp-server.md configures
+// Real programs call an agent of ours over adroit mcp serve, as docs/integrations.md configures
 // them: the job is done, and their model reads its result. They keep a fact and recall it over
 // adroit serve, which recognises them by its token: their facts are untrusted.
 func TestServe(t *testing.T) {

@@ -40,7 +40,7 @@ func New(e *kit.Env) *cobra.Command {
 		Short: "Let an editor talk with an agent",
 		Long: "Serves the Agent Client Protocol on standard input and output, for editors such as Zed, JetBrains,\n" +
 			"neovim and Emacs. Without AGENT it is the agent chat. A session is a job: it is on disk before a\n" +
-			"prompt counts as sent, the editor can load it again, and adroit jobs shows it. docs/acp.md has the\n" +
+			"prompt counts as sent, the editor can load it again, and adroit jobs shows it. docs/integrations.md has the\n" +
 			"lines for each editor.",
 		Example: "  adroit acp\n  adroit acp builder -m ollama/qwen3:8b --mode plan",
 		Args:    cobra.MaximumNArgs(1),

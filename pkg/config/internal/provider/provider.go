@@ -313,7 +313,7 @@ func (m *Source) at(provider, name string) string {
 }
 
 // scriptHint is for all that can be wrong with a script.
-const scriptHint = "script: takes the path of a YAML or JSON file with the turns of a model; docs/script.md has the format"
+const scriptHint = "script: takes the path of a YAML or JSON file with the turns of a model; docs/workflows.md has the format"
 
 func (m *Source) make(provider, name string) (llm.Model, error) {
 	switch provider {
@@ -413,7 +413,7 @@ func (m *Source) splitCLI(name string) error {
 	if slices.Contains(known, base) {
 		return nil
 	}
-	hint := "there are " + strings.Join(known, ", ") + "; others are configured under cli: in the config file, see docs/cli-agents.md"
+	hint := "there are " + strings.Join(known, ", ") + "; others are configured under cli: in the config file, see docs/models.md"
 	if n := spelling.Nearest(base, known); n != "" {
 		hint = fmt.Sprintf("did you mean %s/%s?\n%s", CLI, strings.Replace(name, base, n, 1), hint)
 	}
