@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,6 +121,102 @@ func (l *Local) await(s Step, deadline time.Time) (*Record, error) {
 			}
 		}
 	}
+}
+
+// Ask journals a question that an engine elsewhere waits for the answer to: s is an await.
+// It is one of the job's until Record has its outcome.
+func (l *Local) Ask(s Step) error {
+	var w Wait
+	if err := s.await(&w); err != nil {
+		return err
+	}
+	rec, _, err := l.begin(&s)
+	if err == nil && rec == nil {
+		l.emit(s, event.Event{Kind: event.Approval, Data: w.About, Text: s.Name})
+	}
+	return err
+}
+
+// A Past is a step that an engine elsewhere has performed by itself, for the journal and the
+// events of the host that performs the others: a note, a part, a checkpoint, a wait. It has
+// an output or a failure if it is one that has an outcome.
+type Past struct {
+	Step   Step            `json:"step"`
+	Output json.RawMessage `json:"output,omitempty"`
+	// Failure of an await that nobody answered in time, or that belongs to a lost race.
+	Failure *Failure `json:"failure,omitempty"`
+}
+
+// Record journals steps in the order in which they were performed. It may be called again
+// with steps that it has recorded, as after a crash: each has one record and one event.
+func (l *Local) Record(before []Past) error {
+	first := 0
+	for i, p := range before {
+		if p.Step.Kind != checkpoint {
+			continue
+		}
+		// A checkpoint forgets the steps before it, so that these look as if they were
+		// new; and made again it would forget the steps after it.
+		want, err := readState(p.Step.Input)
+		if err != nil {
+			return fmt.Errorf("checkpoint %q: %w", p.Step.Path, err)
+		}
+		st, err := l.Journal.Load(l.Ctx, p.Step.Job, p.Step.Path)
+		if err != nil {
+			return fmt.Errorf("checkpoint %q: journal: %w", p.Step.Path, err)
+		}
+		if st != nil && st.Next == want.Next && bytes.Equal(st.Value, want.Value) {
+			first = i + 1
+		}
+	}
+	for _, p := range before[first:] {
+		if err := l.record(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Local) record(p Past) error {
+	s := p.Step
+	switch roles[s.Kind] {
+	case roleMark, roleState:
+		_, err := l.Do(s)
+		return err
+	case roleQuestion:
+		if err := s.await(new(Wait)); err != nil {
+			return err
+		}
+	}
+	rec, deadline, err := l.begin(&s)
+	if err != nil || rec != nil && rec.Done {
+		return err
+	}
+	rec = s.record(deadline)
+	rec.Output, rec.Failure = p.Output, p.Failure
+	rec.NoEffect = rec.NoEffect || s.polls() && p.Failure != nil
+	if err := l.finish(s, rec); err != nil || s.Kind != KindAwait {
+		return err
+	}
+	switch {
+	case p.Failure == nil:
+		l.emit(s, event.Event{Kind: event.StepFinished, Text: "signal received", Data: p.Output})
+	case p.Failure.Code == Lost:
+		l.emit(s, event.Event{Kind: event.StepFinished, Error: p.Failure.Message})
+	}
+	return nil
+}
+
+// await reads what s waits for, and gives s its sum.
+func (s *Step) await(w *Wait) error {
+	err := json.Unmarshal(s.Input, w)
+	if err == nil {
+		err = s.untyped(*w)
+	}
+	if err != nil {
+		return fmt.Errorf("step %s: decoding await: %w", s.Path, err)
+	}
+	return nil
 }
 
 // polls reports whether s is an await that does not wait.

@@ -118,8 +118,8 @@ func (b *bound) contest() *contest {
 //
 // A branch that waits for a person does not hold up the others. When one of them wins,
 // its question ends as lost; the run waits for the answer only once no branch can go on
-// without one. Engines that cannot stop what is under way let the branches end by
-// themselves.
+// without one. Engines that cannot stop what is under way, which are no [Racer], let the
+// branches end by themselves.
 func Race[In, Out any](r *Run, xs []In, f func(*Run, In) (out Out, won bool, err error)) (outs []Out, winner int, err error) {
 	before := r.bound
 	race := newRace(before)
@@ -129,14 +129,31 @@ func Race[In, Out any](r *Run, xs []In, f func(*Run, In) (out Out, won bool, err
 	for i := range at {
 		at[i] = i
 	}
-	outs, err = Map(r, at, func(r *Run, i int) (Out, error) {
+	branches, wins := r.engine.Fork, make([]func(), len(xs))
+	if e, ok := r.engine.(Racer); ok {
+		branches = func(n int, branch func(int, Engine)) {
+			e.Race(n, func(i int, e Engine, win func()) { wins[i] = win; branch(i, e) })
+		}
+	}
+	outs, err = fork(r, at, branches, func(r *Run, i int) (Out, error) {
 		out, ok, err := f(r, xs[i])
 		if won[i] = ok && err == nil; won[i] {
 			race.end()
+			if wins[i] != nil {
+				wins[i]()
+			}
 		}
 		return out, err
 	})
 	return outs, slices.Index(won, true), err
+}
+
+// A Racer is an [Engine] whose steps are performed elsewhere, and which stops there what is
+// under way in the branches that have lost a [Race].
+type Racer interface {
+	// Race is Fork for the branches of a race. After a branch has called win, what is under
+	// way in the others fails with the code [Lost], and so does what they ask for then.
+	Race(n int, branch func(i int, e Engine, win func()))
 }
 
 // Within runs f as part of r and bounds the time that its steps may take, all

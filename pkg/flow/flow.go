@@ -131,6 +131,11 @@ func output[Out any](s Step, res json.RawMessage, err error) (Out, error) {
 // Map runs f over xs in branches and keeps order. Siblings of a failed branch
 // finish and their results are kept; the errors are joined.
 func Map[In, Out any](r *Run, xs []In, f func(*Run, In) (Out, error)) ([]Out, error) {
+	return fork(r, xs, r.engine.Fork, f)
+}
+
+// fork is Map over an engine's way to run branches.
+func fork[In, Out any](r *Run, xs []In, branches func(int, func(int, Engine)), f func(*Run, In) (Out, error)) ([]Out, error) {
 	outs, errs := make([]Out, len(xs)), make([]error, len(xs))
 	if len(xs) == 0 {
 		return outs, nil
@@ -139,7 +144,7 @@ func Map[In, Out any](r *Run, xs []In, f func(*Run, In) (Out, error)) ([]Out, er
 	r.forked = true
 	defer func() { r.forked = false }()
 	ended := r.bound.contest().fork(len(xs))
-	r.engine.Fork(len(xs), func(i int, e Engine) {
+	branches(len(xs), func(i int, e Engine) {
 		defer ended()
 		outs[i], errs[i] = f(&Run{job: r.job, engine: e, scope: prefix + strconv.Itoa(i) + ".", known: r.known, bound: r.bound}, xs[i])
 	})

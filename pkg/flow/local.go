@@ -24,6 +24,9 @@ type Local struct {
 	// Park makes an await without a signal end the run with a *ParkedError
 	// instead of waiting here, unless that is over at once (in 50 ms).
 	Park bool
+	// Lost is the race that steps belong to which another engine asks this one for: once it
+	// has ended they fail with the code [Lost]. May be nil.
+	Lost context.Context
 	// Width bounds how many branches of one fork run at once; zero means 16.
 	Width int
 	// Hook is called at named points of every step: "begin", "begun",
@@ -171,6 +174,12 @@ func (l *Local) Do(s Step) (out json.RawMessage, err error) {
 		return nil, l.save(s)
 	case restore:
 		return l.load(s)
+	}
+	if s.bound == nil && s.Within > 0 { // it comes from an engine elsewhere
+		s.bound = &bound{d: s.Within}
+	}
+	if l.Lost != nil {
+		s.bound = &bound{up: s.bound, lost: l.Lost}
 	}
 	rec, deadline, err := l.begin(&s)
 	switch {

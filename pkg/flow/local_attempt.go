@@ -234,11 +234,11 @@ const (
 	Failed      = "failed" // a handler's plain error
 )
 
-// lost is the code of a step of a branch of [Race] that another branch has made
+// Lost is the code of a step of a branch of [Race] that another branch has made
 // pointless.
-const lost = "lost"
+const Lost = "lost"
 
-var errLost = &Failure{Code: lost, Message: "another attempt was first"}
+var errLost = &Failure{Code: Lost, Message: "another attempt was first"}
 
 func asFailure(err error) *Failure {
 	if err == nil {

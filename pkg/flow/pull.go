@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
 )
@@ -132,13 +133,37 @@ func Child(r *Run, label, workflow string, input any, report func(out json.RawMe
 	if err != nil || pulled {
 		return out, err
 	}
-	out, err = r.known[i].Run(&Run{job: r.job, engine: r.engine, scope: scope, known: r.known, bound: r.bound}, in)
+	if sp, ok := r.engine.(Spawner); ok {
+		out, err = sp.Spawn(label, scope, r.known[i], in, r.bound.least())
+	} else {
+		out, err = r.known[i].Run(&Run{job: r.job, engine: r.engine, scope: scope, known: r.known, bound: r.bound}, in)
+	}
 	var end returnInput
 	end.Text, end.Data = report(out, err)
 	if _, ended := Do[struct{}](r, Return, label, end); ended != nil {
 		return out, ended
 	}
 	return out, err
+}
+
+// A Spawner is an [Engine] that runs children as executions of their own, which survive
+// their parent's, in place of calling their functions.
+type Spawner interface {
+	// Spawn runs wf for the child whose steps have paths in scope, as in "3.1.", and waits
+	// for it. within bounds the time of each of its steps; zero is no bound. The error is
+	// the workflow's: one with a Status and a Reason has both. An error without an outcome
+	// ends the run, as that of Engine.Do.
+	Spawn(label, scope string, wf Workflow, in json.RawMessage, within time.Duration) (json.RawMessage, error)
+}
+
+// NewChild starts the run of a child that a [Spawner] runs: its steps have paths in scope,
+// and each may take no more than within, unless that is zero.
+func NewChild(job, scope string, e Engine, within time.Duration) *Run {
+	r := &Run{job: job, engine: e, scope: scope}
+	if within > 0 {
+		r.bound = &bound{d: within}
+	}
+	return r
 }
 
 // returnInput is the input of a step that ends a child.

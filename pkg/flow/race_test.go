@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -197,5 +198,75 @@ func TestRaceAsksWithin(t *testing.T) {
 	})
 	if err != nil || l.Ended() != nil || winner != 0 {
 		t.Errorf("%d, %v, %v", winner, err, l.Ended())
+	}
+}
+
+// apart is an engine that runs children and races by itself, and performs steps here.
+type apart struct {
+	*flow.Local
+	spawned []string
+	known   []flow.Workflow
+}
+
+func (e *apart) Spawn(label, scope string, wf flow.Workflow, in json.RawMessage, within time.Duration) (json.RawMessage, error) {
+	e.spawned = append(e.spawned, label+" "+scope+" "+wf.Name+" "+within.String())
+	return wf.Run(flow.NewChild("J1", scope, e, within).With(e.known...), in)
+}
+
+func (e *apart) Race(n int, branch func(int, flow.Engine, func())) {
+	ends := make([]func(), n)
+	own := make([]*flow.Local, n)
+	for i := range n {
+		one := *e.Local
+		own[i] = &one
+		own[i].Lost, ends[i] = context.WithCancel(e.Ctx)
+	}
+	e.Fork(n, func(i int, _ flow.Engine) {
+		branch(i, own[i], func() {
+			for k, end := range ends {
+				if k != i {
+					end()
+				}
+			}
+		})
+	})
+}
+
+// An engine that runs children and races by itself leaves the journal that others leave.
+func TestSpawnerAndRacer(t *testing.T) {
+	begun := make(chan struct{})
+	mux := flow.Mux{"do": {Handler: func(ctx context.Context, s flow.Step, _ event.Sink) (json.RawMessage, error) {
+		if s.Name == "slow" {
+			close(begun)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		if s.Name == "fast" {
+			<-begun
+		}
+		return json.RawMessage(`"` + s.Within.String() + `"`), nil
+	}}}
+	leaf := flow.Define("leaf", func(r *flow.Run, name string) (string, error) { return flow.Do[string](r, "do", name, nil) })
+	middle := flow.Define("middle", func(r *flow.Run, name string) (json.RawMessage, error) {
+		return flow.Child(r, "inner", "leaf", name, func(json.RawMessage, error) (string, any) { return "ended", nil })
+	})
+	e := &apart{Local: flow.NewLocal(t.Context(), new(flow.Memory), mux, nil), known: []flow.Workflow{leaf, middle}}
+	r := flow.NewRun("J1", e).With(leaf, middle)
+	out, err := flow.Within(r, time.Hour, func(r *flow.Run) (json.RawMessage, error) {
+		return flow.Child(r, "outer", "middle", "one", func(json.RawMessage, error) (string, any) { return "ended", nil })
+	})
+	if err != nil || string(out) != `"1h0m0s"` || !slices.Equal(e.spawned, []string{"outer 0. middle 1h0m0s", "inner 0.0. leaf 1h0m0s"}) {
+		t.Errorf("%s, %v, %q", out, err, e.spawned)
+	}
+	outs, winner, err := flow.Race(r, []string{"slow", "fast"}, func(r *flow.Run, name string) (string, bool, error) {
+		_, err := flow.Do[string](r, "do", name, nil)
+		se := new(flow.StepError)
+		if errors.As(err, &se) {
+			return se.Code, false, nil
+		}
+		return "won", true, err
+	})
+	if err != nil || winner != 1 || !slices.Equal(outs, []string{flow.Lost, "won"}) {
+		t.Errorf("%q, %d, %v", outs, winner, err)
 	}
 }

@@ -156,23 +156,30 @@ func AwaitAny(r *Run, about any, timeout time.Duration, names ...string) (Signal
 
 func await(r *Run, w Wait, accept func(json.RawMessage) error) (Signal, error) {
 	s := Step{Kind: KindAwait, Name: strings.Join(w.Signals, "|"), Keep: w.Timeout >= 0, accept: accept}
-	if w.Type != "" {
-		// A journal from before there were types knows the step without it.
-		plain := w
-		plain.Type = ""
-		b, err := json.Marshal(plain)
-		if err != nil {
-			return Signal{}, fmt.Errorf("await %v: encoding: %w", w.Signals, err)
-		}
-		s.Input = b
-		s.sum = s.Sum()
-	}
 	s, err := r.step(s, w)
+	if err == nil {
+		err = s.untyped(w)
+	}
 	if err != nil {
 		return Signal{}, err
 	}
 	res, err := r.engine.Do(s)
 	return output[Signal](s, res, err)
+}
+
+// untyped gives s, which waits for w, the sum that it has without the type of the value: a
+// journal from before there were types knows the step without it.
+func (s *Step) untyped(w Wait) error {
+	if w.Type == "" {
+		return nil
+	}
+	w.Type = ""
+	b, err := json.Marshal(w)
+	if err != nil {
+		return fmt.Errorf("await %v: encoding: %w", w.Signals, err)
+	}
+	s.sum = Step{Kind: s.Kind, Name: s.Name, Input: b}.Sum()
+	return nil
 }
 
 // Drain takes all signals with a name that were sent already. It asks within the

@@ -403,27 +403,27 @@ func awaited(signals []string) string {
 
 // end closes the log after a run that returned out and err, ends the heartbeat
 // and records how the run ended.
-func (r *run) end(ctx context.Context, endHeartbeat func(), out json.RawMessage, err error) (*Job, error) {
+func (s *Session) end(out json.RawMessage, err error) (*Job, error) {
 	if p := new(panicError); errors.As(err, &p) {
-		r.emit(event.Event{Kind: event.Note, Text: fmt.Sprintf("%s\n%s", p, p.stack)})
+		s.emit(event.Event{Kind: event.Note, Text: fmt.Sprintf("%s\n%s", p, p.stack)})
 	}
-	cause := context.Cause(ctx)
-	late := exhaustion.Outlive(ctx)
-	unkept := r.rec.close(late)
+	cause := context.Cause(s.ctx)
+	late := exhaustion.Outlive(s.ctx)
+	unkept := s.rec.close(late)
 	// The heartbeat goes on until here: a sync may take as long as a disk wants.
-	endHeartbeat()
+	s.beats()
 	if errors.Is(err, ErrLeaseLost) || errors.Is(unkept, ErrLeaseLost) || errors.Is(cause, ErrLeaseLost) {
-		return nil, fmt.Errorf("%s: %w", r.job.ID, ErrLeaseLost)
+		return nil, fmt.Errorf("%s: %w", s.job.ID, ErrLeaseLost)
 	}
 	if unkept != nil && cause == nil {
 		cause = &storeError{unkept}
 	}
-	return r.finish(late, out, err, cause)
+	return s.finish(late, out, err, cause)
 }
 
 // finish records how the run ended. ctx must not be the one that ended it.
-func (r *run) finish(ctx context.Context, out json.RawMessage, err, cause error) (*Job, error) {
-	j := *r.job
+func (s *Session) finish(ctx context.Context, out json.RawMessage, err, cause error) (*Job, error) {
+	j := *s.job
 	j.Status, j.Reason = verdict(err, cause)
 	if len(out) > 0 && string(out) != "null" {
 		j.Output = out
@@ -446,9 +446,9 @@ func (r *run) finish(ctx context.Context, out json.RawMessage, err, cause error)
 		}
 	}
 	fin := final(&j, parked)
-	if r.rec.parts.Load() || fin.Agents > 0 || fin.bare() {
+	if s.rec.parts.Load() || fin.Agents > 0 || fin.bare() {
 		a := new(UsageReport)
-		for ev, err := range r.m.Store.Events(ctx, j.ID, 0, false) {
+		for ev, err := range s.m.Store.Events(ctx, j.ID, 0, false) {
 			if err != nil {
 				return nil, errors.Join(fmt.Errorf("%s: reading its events: %w", j.ID, err), cause)
 			}
@@ -460,20 +460,20 @@ func (r *run) finish(ctx context.Context, out json.RawMessage, err, cause error)
 	if merr != nil {
 		return nil, fmt.Errorf("%s: encoding its outcome: %w", j.ID, merr)
 	}
-	last := event.Event{Job: j.ID, Time: r.m.now(), Kind: event.JobFinished, Text: j.Reason, Data: data}
+	last := event.Event{Job: j.ID, Time: s.m.now(), Kind: event.JobFinished, Text: j.Reason, Data: data}
 	if j.Status == Waiting {
 		last.Kind = event.JobWaiting
 	}
-	if r.m.Clean != nil {
-		last = r.m.Clean(last)
+	if s.m.Clean != nil {
+		last = s.m.Clean(last)
 		j.Reason = last.Text
 	}
-	if err := r.journal.FinishJob(ctx, &j, &last); errors.Is(err, ErrFinal) {
-		return r.finish(ctx, out, errCancelled, errCancelled) // asked for in the last moment
+	if err := s.journal.FinishJob(ctx, &j, &last); errors.Is(err, ErrFinal) {
+		return s.finish(ctx, out, errCancelled, errCancelled) // asked for in the last moment
 	} else if err != nil {
 		// Left as it is, the job shows as interrupted once the lease is over.
 		return nil, errors.Join(fmt.Errorf("%s: recording how it ended: %w", j.ID, err), cause)
 	}
-	r.rec.show(last)
-	return find(ctx, r.m.Store, Query{ID: j.ID})
+	s.rec.show(last)
+	return find(ctx, s.m.Store, Query{ID: j.ID})
 }

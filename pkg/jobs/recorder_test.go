@@ -87,7 +87,7 @@ func TestWaitIsReportedOnce(t *testing.T) {
 	}
 	full := &fullJournal{journal, make(chan struct{}), make(chan struct{})}
 	seen := make(chan event.Event, 10)
-	r := &run{m: new(Manager), job: job, journal: full}
+	r := &Session{m: new(Manager), job: job, journal: full}
 	r.rec = &recorder{ctx: t.Context(), journal: full, live: func(ev event.Event) { seen <- ev }, fail: func(err error) { t.Error(err) }}
 	for range 2 { // shortages
 		var first sync.WaitGroup

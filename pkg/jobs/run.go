@@ -14,26 +14,66 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// A run is one claim of a job. It owns one goroutine, the heartbeat, and ends
-// only after that has.
-type run struct {
+// A Session is one claim of a job: its files, its lease with the heartbeat, its handlers
+// and its event log. [Manager.Run] runs the job's workflow in one; [Manager.Attend] opens
+// one for an engine elsewhere that runs the workflow, and has its steps performed here. The
+// methods of one that is attended are safe for concurrent use.
+type Session struct {
 	m       *Manager
 	o       RunOptions
 	job     *Job
 	journal Journal
 	rec     *recorder
 	waiting sync.Map // by exhaustion.Resource: reported, and not durable yet
+
+	ctx   context.Context // its cause is why the session has to end
+	stop  context.CancelCauseFunc
+	beats func() // ends the heartbeat, once
+	free  func() // gives back the files
+
+	mux   flow.Mux // of an attended session
+	close func()   // of mux
+
+	past   sync.Mutex // orders what is recorded of steps that were performed elsewhere
+	mu     sync.Mutex
+	asked  map[string]*answer // by path and sum of the step: under way, and the last that are over
+	recent []string           // keys of those that are over, the oldest first
+	busy   int                // steps under way
+	parked *flow.ParkedError  // the question asked last, if no step was asked for since
 }
 
-// record begins to log the run's events. stop ends the run if they cannot be kept.
-func (r *run) record(ctx context.Context, stop context.CancelCauseFunc) {
-	r.rec = &recorder{ctx: exhaustion.Outlive(ctx), journal: r.journal, live: r.o.Emit, clean: r.m.Clean, fail: stop}
-	if r.job.Lease.Token > 1 {
-		logged := sync.OnceValue(func() map[string]bool { return r.logged(context.WithoutCancel(ctx)) })
-		r.rec.logged = func(path string) bool { return logged()[path] }
+// session begins a session with a claimed job. release ends it.
+func (m *Manager) session(ctx context.Context, o RunOptions, j *Job, journal Journal, unlock func()) *Session {
+	m.running.Add(1)
+	s := &Session{m: m, o: o, job: j, journal: journal, free: sync.OnceFunc(func() { unlock(); m.running.Add(-1) })}
+	ctx, s.stop = context.WithCancelCause(ctx)
+	s.ctx = exhaustion.WithNotice(ctx, s.reportHostWait)
+	s.record()
+	s.beats = sync.OnceFunc(s.startHeartbeat())
+	return s
+}
+
+// release gives back what the session has. Its lease, unless the end of the job has given
+// that back, runs out.
+func (s *Session) release() {
+	s.beats()
+	s.stop(nil)
+	if s.close != nil {
+		s.close()
+		s.close = nil
 	}
-	if r.o.reopened && r.o.Reopened != "" {
-		r.emit(event.Event{Kind: event.Note, Text: r.o.Reopened})
+	s.free()
+}
+
+// record begins to log the session's events. They stop it if they cannot be kept.
+func (s *Session) record() {
+	s.rec = &recorder{ctx: exhaustion.Outlive(s.ctx), journal: s.journal, live: s.o.Emit, clean: s.m.Clean, fail: s.stop}
+	if s.job.Lease.Token > 1 {
+		logged := sync.OnceValue(func() map[string]bool { return s.logged(context.WithoutCancel(s.ctx)) })
+		s.rec.logged = func(path string) bool { return logged()[path] }
+	}
+	if s.o.reopened && s.o.Reopened != "" {
+		s.emit(event.Event{Kind: event.Note, Text: s.o.Reopened})
 	}
 }
 
@@ -45,24 +85,25 @@ const (
 )
 
 // queue waits until the job may run. Its error is why it may not any more: the end
-// of ctx, or a store that failed.
-func (r *run) queue(ctx context.Context) error {
-	if r.o.AtOnce == 0 {
+// of the session, or a store that failed.
+func (s *Session) queue() error {
+	ctx := s.ctx
+	if s.o.AtOnce == 0 {
 		return nil
 	}
 	for last := 0; ; {
-		position, err := r.journal.Start(ctx, r.o.AtOnce)
+		position, err := s.journal.Start(ctx, s.o.AtOnce)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
 			return &storeError{err}
 		case position == 0:
-			r.job.Status = Running
+			s.job.Status = Running
 			return nil
 		case position != last:
 			last = position
-			r.queued(position)
+			s.queued(position)
 		}
 		select {
 		case <-time.After(min(time.Duration(position)*pollQueue, pollQueueMost)):
@@ -78,22 +119,22 @@ type queuedData struct {
 	AtOnce   int `json:"at_once"`  // how many jobs run at once
 }
 
-func (r *run) queued(position int) {
+func (s *Session) queued(position int) {
 	verb := "jobs run"
-	if r.o.AtOnce == 1 {
+	if s.o.AtOnce == 1 {
 		verb = "job runs"
 	}
-	ev := event.Event{Kind: event.JobQueued, Text: fmt.Sprintf("queued, number %d: at most %d %s at once", position, r.o.AtOnce, verb)}
-	ev.Data, _ = json.Marshal(queuedData{position, r.o.AtOnce}) // two numbers
-	r.emit(ev)
+	ev := event.Event{Kind: event.JobQueued, Text: fmt.Sprintf("queued, number %d: at most %d %s at once", position, s.o.AtOnce, verb)}
+	ev.Data, _ = json.Marshal(queuedData{position, s.o.AtOnce}) // two numbers
+	s.emit(ev)
 }
 
 // logged returns the paths of the steps whose end the log has. A step that it
 // lacks, because the process died before the event was written, gets its event
 // when it is recalled.
-func (r *run) logged(ctx context.Context) map[string]bool {
+func (s *Session) logged(ctx context.Context) map[string]bool {
 	paths := map[string]bool{}
-	for ev, err := range r.m.Store.Events(ctx, r.job.ID, 0, false) {
+	for ev, err := range s.m.Store.Events(ctx, s.job.ID, 0, false) {
 		if err != nil {
 			return nil // the run ends when it is written to
 		}
@@ -107,12 +148,12 @@ func (r *run) logged(ctx context.Context) map[string]bool {
 	return paths
 }
 
-func (r *run) emit(ev event.Event) {
-	ev.Job = r.job.ID
+func (s *Session) emit(ev event.Event) {
+	ev.Job = s.job.ID
 	if ev.Time.IsZero() {
-		ev.Time = r.m.now()
+		ev.Time = s.m.now()
 	}
-	r.rec.emit(ev)
+	s.rec.emit(ev)
 }
 
 // started is the data of job.started.
@@ -125,41 +166,41 @@ type started struct {
 	Resumed  bool   `json:"resumed,omitempty"`
 }
 
-func (r *run) started() {
-	j := r.job
+func (s *Session) started() {
+	j := s.job
 	ev := event.Event{Kind: event.JobStarted, Text: "started"}
 	resumed := j.Lease.Token > 1
 	if resumed {
 		ev.Text = "resumed"
 	}
 	ev.Data, _ = json.Marshal(started{j.Workflow, j.Agent, j.Model, j.Dir, j.Title, resumed}) // strings and a bool
-	r.emit(ev)
+	s.emit(ev)
 }
 
-// perform runs the workflow on a local engine.
-func (r *run) perform(ctx context.Context, stop context.CancelCauseFunc) (out json.RawMessage, err error) {
-	if r.job.Cancel {
+// run runs the workflow on a local engine.
+func (s *Session) run() (out json.RawMessage, err error) {
+	if s.job.Cancel {
 		return nil, errCancelled
 	}
-	wf, ok := r.m.workflow(r.job.Workflow)
+	wf, ok := s.m.workflow(s.job.Workflow)
 	if !ok {
-		return nil, &blockedError{fmt.Sprintf("this program has no workflow %q; resume the job with the one that submitted it", r.job.Workflow)}
+		return nil, &blockedError{fmt.Sprintf("this program has no workflow %q; resume the job with the one that submitted it", s.job.Workflow)}
 	}
-	mux, done, err := r.mux(ctx)
+	mux, done, err := s.handlers()
 	if done != nil {
 		defer done()
 	}
 	if err != nil {
-		return nil, &setupError{err, r.job.Lease.Token > 1}
+		return nil, &setupError{err, s.job.Lease.Token > 1}
 	}
 	defer func() {
 		if p := recover(); p != nil {
 			out, err = nil, &panicError{p, debug.Stack()}
 		}
 	}()
-	e := flow.NewLocal(ctx, &watched{r.journal, ctx, stop}, mux, r.rec.emit)
-	e.Park, e.Hook = r.o.Park, r.o.Hook
-	out, err = wf.Run(flow.NewRun(r.job.ID, e).With(r.m.Workflows...), r.job.Input)
+	e := flow.NewLocal(s.ctx, &watched{s.journal, s.ctx, s.stop}, mux, s.rec.emit)
+	e.Park, e.Hook = s.o.Park, s.o.Hook
+	out, err = wf.Run(flow.NewRun(s.job.ID, e).With(s.m.Workflows...), s.job.Input)
 	if ended := e.Ended(); ended != nil {
 		// A run without an outcome stays one, even if the workflow took the
 		// engine's error for an answer.
@@ -168,10 +209,10 @@ func (r *run) perform(ctx context.Context, stop context.CancelCauseFunc) (out js
 	return out, err
 }
 
-// mux makes what performs the steps, as soon as the host has what that takes.
-func (r *run) mux(ctx context.Context) (mux flow.Mux, done func(), err error) {
-	err = exhaustion.Retry(ctx, func() error {
-		mux, done, err = r.m.Mux(ctx, r.job, r.journal)
+// handlers makes what performs the steps, as soon as the host has what that takes.
+func (s *Session) handlers() (mux flow.Mux, done func(), err error) {
+	err = exhaustion.Retry(s.ctx, func() error {
+		mux, done, err = s.m.Mux(s.ctx, s.job, s.journal)
 		if err != nil && done != nil {
 			done()
 			done = nil
@@ -189,33 +230,33 @@ type waitsData struct {
 // reportHostWait reports that the run waits for the host, and returns when the report is
 // durable. Other failures meanwhile have the same cause, and the report itself may be a
 // part of it.
-func (r *run) reportHostWait(what exhaustion.Resource, err error) {
-	if _, reported := r.waiting.LoadOrStore(what, true); reported {
+func (s *Session) reportHostWait(what exhaustion.Resource, err error) {
+	if _, reported := s.waiting.LoadOrStore(what, true); reported {
 		return
 	}
-	defer r.waiting.Delete(what)
+	defer s.waiting.Delete(what)
 	ev := event.Event{Kind: event.Note, Text: "waiting: " + what.Words(), Error: err.Error()}
 	ev.Data, _ = json.Marshal(waitsData{what}) // a string
-	r.emit(ev)
-	_ = r.journal.Sync(r.rec.ctx) // who writes next has the error
+	s.emit(ev)
+	_ = s.journal.Sync(s.rec.ctx) // who writes next has the error
 }
 
 // startHeartbeat keeps the lease until end is called, which waits for the
 // goroutine.
-func (r *run) startHeartbeat(ctx context.Context, stop context.CancelCauseFunc) (end func()) {
+func (s *Session) startHeartbeat() (end func()) {
 	var beats sync.WaitGroup
 	ended := make(chan struct{})
-	beats.Go(func() { r.heartbeat(ctx, stop, ended) })
+	beats.Go(func() { s.heartbeat(ended) })
 	return func() { close(ended); beats.Wait() }
 }
 
 // heartbeat keeps the lease and watches for a cancel until end.
-func (r *run) heartbeat(ctx context.Context, stop context.CancelCauseFunc, end <-chan struct{}) {
-	every := r.m.ttl() / 3
+func (s *Session) heartbeat(end <-chan struct{}) {
+	every := s.m.ttl() / 3
 	// Stopped runs beat on: the last step may still be recording its outcome.
-	live := exhaustion.Outlive(ctx)
+	live := exhaustion.Outlive(s.ctx)
 	poll := func() time.Duration {
-		return min(max(pollCancel, time.Duration(r.m.running.Load())*pollPerRun), every)
+		return min(max(pollCancel, time.Duration(s.m.running.Load())*pollPerRun), every)
 	}
 	tick := time.NewTimer(poll())
 	defer tick.Stop()
@@ -227,31 +268,31 @@ func (r *run) heartbeat(ctx context.Context, stop context.CancelCauseFunc, end <
 		}
 		tick.Reset(poll())
 		if time.Since(last) < every {
-			j, err := find(live, r.m.Store, Query{ID: r.job.ID})
+			j, err := find(live, s.m.Store, Query{ID: s.job.ID})
 			if err != nil {
 				continue // the next beat decides whether the store is broken
 			}
-			if j.Lease.Token != r.job.Lease.Token && j.Status == Running {
-				stop(ErrLeaseLost)
+			if j.Lease.Token != s.job.Lease.Token && j.Status == Running {
+				s.stop(ErrLeaseLost)
 			}
 			if j.Cancel {
-				stop(errCancelled)
+				s.stop(errCancelled)
 			}
 			continue
 		}
-		cancel, err := r.journal.Heartbeat(live, r.m.ttl())
+		cancel, err := s.journal.Heartbeat(live, s.m.ttl())
 		switch {
 		case errors.Is(err, ErrLeaseLost):
-			stop(ErrLeaseLost)
+			s.stop(ErrLeaseLost)
 		case err != nil:
 			// A lease that cannot be extended must not be outlived. With the job's
 			// files locked nobody takes it over while the database is waited for.
-			if time.Since(last) > r.m.ttl()*2/3 {
-				stop(&storeError{err})
+			if time.Since(last) > s.m.ttl()*2/3 {
+				s.stop(&storeError{err})
 			}
 			continue
 		case cancel:
-			stop(errCancelled)
+			s.stop(errCancelled)
 		}
 		last = time.Now()
 	}

@@ -69,6 +69,9 @@ func Manager(t *testing.T, open func(t testing.TB) jobs.Store) {
 		{"EventsFail", eventsFail},
 		{"OrderlyEnd", orderlyEnd},
 		{"KillEverywhere", killEverywhere},
+		{"Attend", attend},
+		{"AttendAgain", attendAgain},
+		{"AttendEnds", attendEnds},
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.f(t, newBench(bound(open(t)))) })
 	}
