@@ -115,6 +115,8 @@ func (s *Session) answerLine(line string) {
 		return
 	}
 	switch lower := strings.ToLower(word); {
+	case s.question.files != nil && rest != "":
+		s.early(line)
 	case lower == "v" || lower == "view":
 		s.showQuestion(-1)
 	case lower == "n" || lower == "no":
@@ -123,9 +125,19 @@ func (s *Session) answerLine(line string) {
 		s.approve(false)
 	case (lower == "a" || lower == "always") && rest == "" && s.rule() != "":
 		s.approve(true)
+	case s.question.files != nil && line != "":
+		s.early(line)
 	default:
 		s.say(kit.Plain, "     nothing was answered; %s", s.Choices())
+		s.ui.Edit(line) // it may be a message
 	}
+}
+
+// early keeps a message that was typed where a question about the project's files
+// waits.
+func (s *Session) early(line string) {
+	s.opening.lines = append(s.opening.lines, line)
+	s.say(kit.Dim, "     your message is kept, and sent after your answer; %s", s.Choices())
 }
 
 // approve answers yes. Nobody says yes to what was shown in part.

@@ -110,13 +110,11 @@ func (s *Session) Resume(p *Past) {
 
 // showStatus reports the state of a conversation that was resumed.
 func (s *Session) showStatus(d *adroit.JobDetail) {
+	s.used, s.paid = d.Usage.Total.Usage, d.Usage.Cost // of the turns that were
 	switch j := d.Job; {
 	case j.Status == jobs.Waiting && len(d.Questions) > 0:
 		s.ask(&d.Questions[0])
 	case j.Status.Final():
-		if d.Final != nil {
-			s.used, s.paid = d.Final.Usage, d.Usage.Cost // of the turns that were
-		}
 		s.outcome(d)
 		if context := s.view.Context(); context != "" {
 			s.say(kit.Dim, "%s", context)

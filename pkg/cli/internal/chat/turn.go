@@ -148,6 +148,9 @@ func (s *Session) runTurn(ctx context.Context, id string, after int64) (*adroit.
 // ended shows the outcome of a turn, and sends the messages queued for its end.
 func (s *Session) ended(d *adroit.JobDetail, err error) {
 	s.running, s.stopping = false, false
+	if text := s.view.BreakOff(); text != "" {
+		s.ui.Print(text)
+	}
 	s.settle()
 	if err != nil {
 		s.compaction = noCompaction
@@ -217,12 +220,14 @@ func (s *Session) outcome(d *adroit.JobDetail) {
 	if d.Job.Status != jobs.Done || len(f.Met) > 0 { // else the answer is all there is to say
 		lines = show.Verdict(d.Job, f)
 	}
-	turn := *f
-	turn.Usage = llm.Usage{In: f.Usage.In - s.used.In, Out: f.Usage.Out - s.used.Out, Cached: f.Usage.Cached - s.used.Cached}
+	// A run that fails may end with the figures of its last part alone: only those of the
+	// whole job never get smaller.
+	turn, all := *f, d.Usage.Total.Usage
+	turn.Usage = llm.Usage{In: all.In - s.used.In, Out: all.Out - s.used.Out, Cached: all.Cached - s.used.Cached}
 	if figures := show.Figures(&turn, d.Usage.Cost-s.paid, s.view.Took()); figures != "" {
 		lines = append(lines, strings.TrimSpace(figures+"  "+s.view.Context()))
 	}
-	s.used, s.paid = f.Usage, d.Usage.Cost
+	s.used, s.paid = all, max(s.paid, d.Usage.Cost)
 	style := kit.Dim
 	if show.StatusStyle(d.Job.Status) == kit.Red {
 		style = kit.Red

@@ -24,6 +24,7 @@ type liveRows struct {
 	width     int
 	shown     view
 	wrapped   int // rows above the cursor, as the terminal has wrapped them
+	covered   int // rows that are shown, as it has wrapped them
 	stale     bool
 }
 
@@ -42,7 +43,7 @@ func (l *liveRows) enter() {
 	if !l.plainKeys {
 		l.write(enterKeys)
 	}
-	l.shown, l.wrapped, l.stale = view{}, 0, true
+	l.shown, l.wrapped, l.covered, l.stale = view{}, 0, 0, true
 }
 
 // leave erases the live rows.
@@ -71,11 +72,13 @@ func (l *liveRows) resize(width int) {
 		return
 	}
 	l.width, l.stale = width, true
-	l.wrapped = 0
-	for _, r := range l.shown.rows[:min(l.shown.y, len(l.shown.rows))] {
-		l.wrapped += max(1, (kit.Columns(plain(r))+width-1)/width)
+	l.wrapped, l.covered = l.shown.x/width, 0
+	for i, r := range l.shown.rows {
+		n := max(1, (kit.Columns(plain(r))+width-1)/width)
+		if l.covered += n; i < l.shown.y {
+			l.wrapped += n
+		}
 	}
-	l.wrapped += l.shown.x / width
 }
 
 // plain is a row without the colours that we give it.
@@ -101,6 +104,11 @@ func (l *liveRows) draw(text string, v view, raw string) {
 	switch {
 	case text != "" || l.stale:
 		b.WriteString(l.top())
+		if l.stale && l.covered > 0 {
+			// Rows that the terminal has wrapped stay so when they are written over, and
+			// another width would join them: each is erased first.
+			b.WriteString("\x1b7" + strings.Repeat("\x1b[K\x1b[B", l.covered) + "\x1b8")
+		}
 		printed := l.print(&b, text)
 		l.rows(&b, nil, v.rows)
 		if l.stale {

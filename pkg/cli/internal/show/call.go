@@ -298,6 +298,9 @@ func (v *Viewer) Replay(ev event.Event) string {
 	return v.capture(func() { v.show(ev) })
 }
 
+// BreakOff returns what is left of answers that broke off with the turn.
+func (v *Viewer) BreakOff() string { return v.capture(v.breakOff) }
+
 // Begin starts the clock of a turn.
 func (v *Viewer) Begin() { v.status.start, v.responses.last = time.Now(), "" }
 

@@ -102,6 +102,8 @@ func (v *Viewer) meter() string {
 			what = "waiting for the model"
 			if n := v.responses.thinking(); n > 0 {
 				what = "thinking, " + kit.Plural(n, "word")
+			} else if v.responses.writing() {
+				what = "writing"
 			}
 		}
 		if st.doing != "" && st.doer == st.path {

@@ -119,7 +119,7 @@ func (v *Viewer) loop() {
 		case <-tick:
 			v.pause(func() { v.frame(v.draw) })
 		case <-v.quit:
-			v.pause(func() { v.frame(func() { v.drain(); v.clear() }) })
+			v.pause(func() { v.frame(func() { v.drain(); v.breakOff(); v.clear() }) })
 			return
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -155,6 +157,36 @@ func (t *responses) thinking() (words int) {
 		}
 	}
 	return words
+}
+
+// writing reports whether a model is writing its text.
+func (t *responses) writing() bool {
+	for _, w := range t.open {
+		if strings.TrimSpace(w.text.String()) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// breakOff prints what was written of responses that will not end any more.
+func (v *Viewer) breakOff() {
+	t := &v.responses
+	for _, path := range slices.Sorted(maps.Keys(t.open)) {
+		w := t.open[path]
+		rest := strings.TrimSpace(w.text.String()[w.shown:])
+		delete(t.open, path)
+		if w.shown == 0 && (rest == "" || structured(rest)) {
+			continue
+		}
+		v.fold(w)
+		if w.md == nil {
+			w.md = kit.NewMarkdown(v.Screen, kit.Plain, "     "+v.parts.place)
+		}
+		v.clear()
+		fmt.Fprint(v, w.md.Text(rest))
+		v.aside(kit.Dim, "the answer broke off here")
+	}
 }
 
 // broken forgets a response that ended early: it is asked for again.

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// answers is a server of a model that writes what it is given, piece by piece.
+type answers struct {
+	*httptest.Server
+	pieces chan string // "" ends an answer
+	asked  chan string // the last message of each request
+}
+
+func newAnswers(t *testing.T) *answers {
+	s := &answers{pieces: make(chan string, 64), asked: make(chan string, 64)}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct {
+			Messages []struct{ Content json.RawMessage }
+		}
+		if json.NewDecoder(r.Body).Decode(&in) != nil || len(in.Messages) == 0 {
+			http.NotFound(w, r)
+			return
+		}
+		s.asked <- string(in.Messages[len(in.Messages)-1].Content)
+		w.Header().Set("Content-Type", "text/event-stream")
+		for {
+			select {
+			case <-r.Context().Done():
+				return
+			case p := <-s.pieces:
+				text, _ := json.Marshal(p)
+				if p == "" {
+					fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":20}}\n\ndata: [DONE]\n\n")
+					return
+				}
+				fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%s}}]}\n\n", text)
+				w.(http.Flusher).Flush()
+			}
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+var sequences = regexp.MustCompile(`\x1b(\[[0-9;?<>=$ ]*[a-zA-Z]|\][0-9]*;[^\x07\x1b]*(\x07|\x1b\\)|[=>PM78])`)
+
+// What a person types at the question about the project's files is sent once that is
+// answered; the meter names what the model does; what it had written stays when Esc stops
+// it, and the next answer begins in a row of its own and stands there once.
+func TestChatStreams(t *testing.T) {
+	t.Parallel()
+	for _, columns := range []uint16{40, 80, 120} {
+		t.Run(fmt.Sprint(columns), func(t *testing.T) {
+			t.Parallel()
+			s := newAnswers(t)
+			p := newPlace(t, map[string]string{"repo/AGENTS.md": "Be kind.\n"})
+			x, wait := p.terminal(columns, []string{"TERM=xterm-256color", "OPENAI_API_KEY=x"}, "chat", "-m", "openai/m", "--base-url", s.URL+"/v1")
+			at := x.see(0, "y use them")
+			x.write("no way to start, is there?\r")
+			at = x.see(at, "is kept")
+			x.write("y\r")
+			at = x.see(at, "> no way to start")
+			if got := <-s.asked; !strings.Contains(got, "no way to start, is there?") {
+				t.Errorf("the model was asked %s", got)
+			}
+			s.pieces <- "Half of a sentence with more to come "
+			at = x.see(at, "sentence with more to com")
+			at = x.see(at, "writing")
+			x.write("\x1b")
+			at = x.see(at, "the answer broke off here")
+			at = x.see(at, "your next message redirects it")
+			behind := at
+			x.write("go on\r")
+			<-s.asked
+			s.pieces <- "One.\n"
+			s.pieces <- "\nTwo.\n\nThree."
+			s.pieces <- ""
+			at = x.see(at, "100 tokens in")
+			x.write("\x04")
+			if x.see(at, "adroit chat --resume J"); wait() != 0 {
+				t.Error("it did not leave in order")
+			}
+			text := sequences.ReplaceAllString(x.text(), "")
+			if !regexp.MustCompile(`     Half of a sentence with more to\s+come\s*\n *the answer broke off here`).MatchString(text) {
+				t.Errorf("what was written before Esc is gone:\n%q", text)
+			}
+			for _, once := range []string{"     One.\r\n", "     Two.\r\n"} {
+				if n := strings.Count(sequences.ReplaceAllString(x.text()[behind:], ""), once); n != 1 {
+					t.Errorf("%q was printed %d times:\n%q", once, n, x.text()[behind:])
+				}
+			}
+			if strings.Contains(text, "-1") {
+				t.Errorf("negative figures:\n%q", text)
+			}
+		})
+	}
+}
