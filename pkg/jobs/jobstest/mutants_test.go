@@ -442,22 +442,18 @@ var mutants = map[string]func(jobs.Store) jobs.Store{
 
 const mutantVariable = "ADROIT_MUTANT"
 
-// TestMutant is what TestMutants starts: the suites on one of them.
-func TestMutant(t *testing.T) {
-	mutate, ok := mutants[os.Getenv(mutantVariable)]
-	if !ok {
-		t.Skip("for TestMutants")
-	}
-	open := func(testing.TB) jobs.Store { return mutate(new(jobs.Memory)) }
-	jobstest.Store(t, open)
-	jobstest.Manager(t, open)
-}
-
-// The suites refuse each store that is broken, and hang at none.
+// The suites refuse each store that is broken, and hang at none. Each runs in a program of its
+// own, which is this test with the name of the store.
 func TestMutants(t *testing.T) {
+	if mutate, ok := mutants[os.Getenv(mutantVariable)]; ok {
+		open := func(testing.TB) jobs.Store { return mutate(new(jobs.Memory)) }
+		jobstest.Store(t, open)
+		jobstest.Manager(t, open)
+		return
+	}
 	for name := range mutants {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMutant$", "-test.failfast", "-test.timeout=3m")
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMutants$", "-test.failfast", "-test.timeout=3m")
 			cmd.Env = append(os.Environ(), mutantVariable+"="+name)
 			out, err := cmd.CombinedOutput()
 			switch {
