@@ -120,10 +120,7 @@ func TestFullData(t *testing.T) {
 	if testing.Short() {
 		t.Skip("mounts a file system; run it without -short")
 	}
-	n := 4
-	if os.Getenv("ADROIT_KILL_POINTS") == "all" {
-		n = 20
-	}
+	n := testenv.Sample(4, 20)
 	dir := smallDisk(t, "96m")
 	p := newPlaceIn(t, dir, map[string]string{"home/.config/adroit/agents/editor.md": powerAgent, "turns.yaml": fullTurns, "repo/log": "", "repo/going": ""})
 	p.bin = program(t)

@@ -69,9 +69,8 @@ var hintRuns = struct {
 }{n: map[string]int{}}
 
 // firstHere reports whether what a script printed is to be run: once in a script, for one
-// pair in four of script and template, which ADROIT_SEED chooses, and for each with
-// ADROIT_KILL_POINTS=all, as make kill has it. A template that has not been run yet is too:
-// in which script depends on which is the first to print it, so that one more pair is run,
+// pair in four of script and template, which ADROIT_SEED chooses, and for each in
+// make night. A template that has not been run yet is too: in which script depends on which is the first to print it, so that one more pair is run,
 // never one less. What fails does so again when its script is run alone, since each
 // template is then run where it is printed first.
 func firstHere(seed uint64, script, template string) bool {
@@ -80,7 +79,7 @@ func firstHere(seed uint64, script, template string) bool {
 	at := script + "\x00" + template
 	drawn := fnv.New64a()
 	fmt.Fprint(drawn, seed, at)
-	chosen := drawn.Sum64()%4 == 0 || os.Getenv("ADROIT_KILL_POINTS") == "all"
+	chosen := drawn.Sum64()%4 == 0 || testenv.Night()
 	if hintRuns.n[at] > 0 || hintRuns.n[template] > 0 && !chosen {
 		return false
 	}

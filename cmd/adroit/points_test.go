@@ -16,8 +16,8 @@ import (
 // that the job ended without: its point came too late. It gives the number of
 // the last point and how often it killed.
 //
-// It takes one point of so many. Which, comes from ADROIT_SEED, so that all have their turn; with ADROIT_KILL_POINTS=all, as make kill
-// has it, it takes each.
+// It takes one point of so many. Which, comes from ADROIT_SEED, so that all have their turn; make kill
+// takes each.
 func points(t *testing.T, every int, kill func(n int) bool) (last, killed int) {
 	t.Helper()
 	first, step := sample(t, every)
@@ -33,12 +33,8 @@ func points(t *testing.T, every int, kill func(n int) bool) (last, killed int) {
 // next one.
 func sample(t *testing.T, every int) (first, step int) {
 	t.Helper()
-	switch v := os.Getenv("ADROIT_KILL_POINTS"); v {
-	case "all":
+	if testenv.Night() {
 		return 0, 1
-	case "":
-	default:
-		t.Fatalf("ADROIT_KILL_POINTS is %q; it can be all, or not set", v)
 	}
 	first = int(testenv.Seed(t) % uint64(every))
 	t.Logf("kills at one point of %d, the first is %d; make kill has all of them", every, first+1)

@@ -135,7 +135,7 @@ func (d *disk) cut() {
 // finished steps are there and whole, it goes on, and is undone or merged. The data lies
 // on the disk of the workspace or on another, and commands are confined at each level.
 //
-// It cuts three; with ADROIT_KILL_POINTS=all, as in make power, at every point.
+// It cuts three; in make power, at every point.
 func TestPower(t *testing.T) {
 	if testing.Short() {
 		t.Skip("mounts file systems; run it without -short")
@@ -156,7 +156,7 @@ func TestPower(t *testing.T) {
 			configs = append(configs, config{kind, 2, sandbox}, config{kind, 1, sandbox})
 		}
 	}
-	all := os.Getenv("ADROIT_KILL_POINTS") == "all"
+	all := testenv.Night()
 	rnd := rand.New(rand.NewPCG(testenv.Seed(t), 9))
 	if !all {
 		rnd.Shuffle(len(configs), func(i, j int) { configs[i], configs[j] = configs[j], configs[i] })

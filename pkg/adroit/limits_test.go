@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -73,13 +74,10 @@ func TestFewOpenFiles(t *testing.T) {
 
 // Many agents, each with a file that it reads and a command, end as done where the
 // process may open few files: the bound by files holds for jobs, and what meets the
-// limit all the same waits. ADROIT_AGENTS=1000 is the full size, at 1,024 descriptors.
+// limit all the same waits.
 func TestManyAgents(t *testing.T) {
 	const mark = "ADROIT_MANY_AGENTS"
-	agentsN, files := 100, uint64(160)
-	if n, err := strconv.Atoi(os.Getenv("ADROIT_AGENTS")); err == nil {
-		agentsN, files = n, 1024
-	}
+	agentsN, files := testenv.Sample(100, 1000), uint64(testenv.Sample(160, 1024))
 	if os.Getenv(mark) == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestManyAgents$", "-test.v", "-test.count=1", "-test.timeout=30m")
 		cmd.Env = append(os.Environ(), mark+"=1")

@@ -44,13 +44,13 @@ var quickTests = tools.New(tools.Metadata{
 // TestKilled stops jobs of the workflows at their points and resumes them in
 // another runtime: they end as those that were not stopped, with the same
 // accounts and the same file. It takes one point of six, by ADROIT_SEED,
-// and each with ADROIT_KILL_POINTS=all.
+// and each in make kill.
 func TestKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs some hundred jobs; run it without -short")
 	}
 	every, first := 6, 1
-	if os.Getenv("ADROIT_KILL_POINTS") == "all" {
+	if testenv.Night() {
 		every = 1
 	} else {
 		first += int(testenv.Seed(t) % uint64(every))

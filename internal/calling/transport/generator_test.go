@@ -7,13 +7,13 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf16"
 
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/models/anthropic"
 	"github.com/adroit-run/adroit/pkg/models/ollama"
@@ -501,14 +501,9 @@ func (w *ways) ollama(r *rand.Rand, d drawn) string {
 }
 
 // TestAnswersInEveryForm draws answers and sends each in the forms that servers of each protocol
-// use: every form gives the same answer, with each call once. ADROIT_STREAMS is the number of
-// answers.
+// use: every form gives the same answer, with each call once.
 func TestAnswersInEveryForm(t *testing.T) {
-	n := 1500
-	if s := os.Getenv("ADROIT_STREAMS"); s != "" {
-		n, _ = strconv.Atoi(s)
-	}
-	for seed := range uint64(n) {
+	for seed := range uint64(testenv.Sample(500, 60_000)) {
 		d, w := draw(rand.New(rand.NewPCG(seed, 27)))
 		client := func(media, stream string) *http.Client { return &http.Client{Transport: answering{media, stream}} }
 		again := func() *rand.Rand { return rand.New(rand.NewPCG(seed, 28)) }

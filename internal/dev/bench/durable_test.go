@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -88,7 +89,7 @@ func whole(ctx context.Context, db *sqlite.DB, id string, turns int) error {
 // twice, continues them with a new manager on a newly opened file, and checks each job and its
 // log.
 func TestNothingLost(t *testing.T) {
-	agents, turns := size(100, 40), size(20, 9)
+	agents, turns := testenv.Sample(40, 100), testenv.Sample(9, 20)
 	path := filepath.Join(t.TempDir(), "a.db")
 	k := newKit(t, client(t), true)
 	var ids []string

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -52,15 +52,6 @@ func longKit(t testing.TB, p *tape) *kit {
 	return k
 }
 
-// size returns usual, but full in make bench, which sets ADROIT_BENCH=full: there a test takes
-// minutes, and a fifth of the size shows the same.
-func size(full, usual int) int {
-	if os.Getenv("ADROIT_BENCH") == "full" {
-		return full
-	}
-	return usual
-}
-
 // heap returns the bytes that are alive after a collection.
 func heap() int64 {
 	var m runtime.MemStats
@@ -69,11 +60,11 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestLongJob runs a job of two thousand turns (in make bench: ten thousand) that is stopped near
+// TestLongJob runs a job of two thousand turns (in make night: ten thousand) that is stopped near
 // its end: resuming it replays at most one turn, and a turn leaves in memory no more than a few
 // times its messages. The same applies to a shorter job whose journal waits for a disk.
 func TestLongJob(t *testing.T) {
-	long, durable := size(10_000, 2000), size(1000, 200)
+	long, durable := testenv.Sample(2000, 10_000), testenv.Sample(200, 1000)
 	t.Run("memory", func(t *testing.T) {
 		p := &tape{turns: long}
 		k := longKit(t, p)

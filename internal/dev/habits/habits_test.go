@@ -186,11 +186,11 @@ func key(h habit, j *job, mode turn.Mode, wire string) string {
 	return h.name + "/" + j.name + "/" + string(mode) + "/" + wire
 }
 
-// TestHabits has weak models do a task: in CI one cell of the matrix in ten by the seed, with
-// ADROIT_HABITS=all all of them.
+// TestHabits has weak models do a task: one cell of the matrix in ten by the seed, and
+// in make habits all of them.
 func TestHabits(t *testing.T) {
 	r := rand.New(rand.NewPCG(testenv.Seed(t), 0))
-	all := os.Getenv("ADROIT_HABITS") == "all"
+	all := testenv.Night()
 	var mu sync.Mutex
 	cells := map[string]result{}
 	t.Run("cells", func(t *testing.T) {

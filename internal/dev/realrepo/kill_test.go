@@ -59,7 +59,7 @@ func patchFor(env *tools.Env) error {
 }
 
 // TestKillAmidPatches kills a process that patches three files at once, fifty times at different
-// moments; with ADROIT_KILL_POINTS=all, as in make kill, two hundred times, for which ADROIT_SEED
+// moments; in make kill, two hundred times, for which ADROIT_SEED
 // chooses other moments each time. Each file is one version, whole; they are at most one version
 // apart; no other files remain; and the ledger restores the old content.
 func TestKillAmidPatches(t *testing.T) {
@@ -68,7 +68,7 @@ func TestKillAmidPatches(t *testing.T) {
 	switch {
 	case testing.Short():
 		step = 20
-	case os.Getenv("ADROIT_KILL_POINTS") == "all":
+	case testenv.Night():
 		first, step = 0, 1
 	}
 	amid, kills := 0, 0

@@ -4,12 +4,15 @@
 package testenv
 
 import (
+	"flag"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -49,6 +52,30 @@ func Seed(t testing.TB) uint64 {
 	}
 	t.Logf("ADROIT_SEED=%d", seed)
 	return seed
+}
+
+// Night reports whether tests that take a sample take everything, as make night has it, which
+// sets ADROIT_NIGHT.
+func Night() bool { return os.Getenv("ADROIT_NIGHT") != "" }
+
+// Sample returns usual, which is how much of something random a test tries, or whole at Night.
+func Sample(usual, whole int) int {
+	if Night() {
+		return whole
+	}
+	return usual
+}
+
+// Chosen reports whether a case of a long table is in the sample of this run: about one in every,
+// which the seed draws, and each of them at Night or where -run names a case.
+func Chosen(t testing.TB, every int, name string) bool {
+	t.Helper()
+	if run := flag.Lookup("test.run"); Night() || run != nil && strings.Contains(run.Value.String(), "/") {
+		return true
+	}
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%d %s %s", Seed(t), t.Name(), name) // a hash takes all
+	return h.Sum64()%uint64(every) == 0
 }
 
 var drawn = sync.OnceValue(rand.Uint64)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/work/process"
 )
@@ -217,6 +218,9 @@ func TestGitTricks(t *testing.T) {
 		t.Skip("starts some thousand gits; run it without -short")
 	}
 	for name, trick := range tricks {
+		if !testenv.Chosen(t, 3, name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			set := func() (*trap, *git.Repo) {
 				_, dir := gitRepo(t)

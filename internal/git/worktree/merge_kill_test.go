@@ -192,7 +192,7 @@ func TestJoinKilled(t *testing.T) {
 	seed := testenv.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	step := 3 // the other points have their turn in other runs
-	if os.Getenv("ADROIT_KILL_POINTS") == "all" {
+	if testenv.Night() {
 		step = 1
 	}
 	for n := 1 + rnd.IntN(step); ; n += step {

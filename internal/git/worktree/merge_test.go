@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/internal/dev/workspacetest"
 	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/internal/work/process"
@@ -110,6 +111,9 @@ func TestJoin(t *testing.T) {
 	} {
 		for _, kind := range []string{"git", "plain"} {
 			if kind == "plain" && slices.Contains(needGit, name) {
+				continue
+			}
+			if !testenv.Chosen(t, 3, name+kind) {
 				continue
 			}
 			t.Run(name+"/"+kind, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -19,6 +20,9 @@ func TestCopyTricks(t *testing.T) {
 	}
 	for name, trick := range tricks {
 		for _, when := range []string{"before", "meanwhile", "in the copy"} {
+			if !testenv.Chosen(t, 4, name+when) {
+				continue
+			}
 			t.Run(name+"/"+when, func(t *testing.T) {
 				_, dir := gitRepo(t)
 				dirtest.Git(t, dir, "branch", "old")

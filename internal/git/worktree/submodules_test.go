@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/internal/dev/workspacetest"
 )
 
@@ -75,6 +76,9 @@ func TestRepositoriesInside(t *testing.T) {
 			dirtest.Write(t, filepath.Join(top, "sub/out.log"), "important\n")
 		}, "", []string{"sub/out.log"}},
 	} {
+		if !testenv.Chosen(t, 2, name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			_, repo := gitRepo(t)
 			withSubmodule(t, repo)

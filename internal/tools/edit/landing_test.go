@@ -214,15 +214,11 @@ func otherWord(l string) string {
 
 // TestCommits makes the changes of real commits in every form, and compares
 // bytes: a change lands as the commit has it or leaves the files alone. CI
-// makes a sample with a fresh seed; ADROIT_EDIT_COMMITS sets how many commits
-// of each source, ADROIT_SEED repeats a run, ADROIT_EDIT_REPOS names
+// makes a sample with a fresh seed; ADROIT_SEED repeats a run, ADROIT_EDIT_REPOS names
 // further Git repositories, divided as in PATH.
 func TestCommits(t *testing.T) {
 	seed := testenv.Seed(t)
-	n := 4
-	if s := os.Getenv("ADROIT_EDIT_COMMITS"); s != "" {
-		n, _ = strconv.Atoi(s)
-	}
+	n := testenv.Sample(2, 150)
 	if testing.Short() {
 		n = 1
 	}

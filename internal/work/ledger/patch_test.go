@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -123,10 +122,7 @@ func applies(t *testing.T, dir, diff string, args ...string) {
 // Whatever changes in a tree, git apply of the diff makes the new tree of the old
 // one, and the old one of the new one.
 func TestPatchIsWhole(t *testing.T) {
-	runs, first := 16, testenv.Seed(t)
-	if n, err := strconv.Atoi(os.Getenv("ADROIT_UNDO_RUNS")); err == nil {
-		runs = n
-	}
+	runs, first := testenv.Sample(8, 2000), testenv.Seed(t)
 	for seed := first; seed < first+uint64(runs) && !t.Failed(); seed++ {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			base := t.TempDir()

@@ -24,13 +24,7 @@ import (
 )
 
 // flips returns the number of commands that TestFlips runs at each level and as each user.
-// ADROIT_FLIPS=2000 is the whole test, make flips.
-func flips() int {
-	if n, err := strconv.Atoi(os.Getenv("ADROIT_FLIPS")); err == nil {
-		return n
-	}
-	return 20
-}
+func flips() int { return testenv.Sample(20, 2000) }
 
 // A flipper exchanges directories of a workspace for links and back, as fast as
 // it can, as a process that a command left behind would.
@@ -203,7 +197,7 @@ func flipsAsUser(t *testing.T) {
 	dirtest.Must(t, os.Chmod(filepath.Join(dir, "self"), 0o755))
 	cmd := exec.Command(filepath.Join(dir, "self"), "-test.run=^TestFlips$", "-test.v", "-test.timeout=120m")
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "ADROIT_FLIPS_USER=1", "ADROIT_FLIPS=" + strconv.Itoa(flips()), "CI=" + os.Getenv("CI"), "GORACE=" + os.Getenv("GORACE"), "ADROIT_TEST_HELPER=" + os.Getenv("ADROIT_TEST_HELPER")}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "ADROIT_FLIPS_USER=1", "ADROIT_NIGHT=" + os.Getenv("ADROIT_NIGHT"), "CI=" + os.Getenv("CI"), "GORACE=" + os.Getenv("GORACE"), "ADROIT_TEST_HELPER=" + os.Getenv("ADROIT_TEST_HELPER")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()
 	if err != nil {

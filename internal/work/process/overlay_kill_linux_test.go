@@ -166,7 +166,7 @@ func TestOverlayKilled(t *testing.T) {
 	seed := testenv.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	step := 3
-	if os.Getenv("ADROIT_KILL_POINTS") == "all" {
+	if testenv.Night() {
 		step = 1
 	}
 	points := number(t, dirtest.Content(t, e.Points))

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -171,21 +170,13 @@ func newPair(r *rand.Rand) pair {
 // all is from how many pairs on nothing is left to chance.
 const all = 20_000
 
-// sample returns the number of pairs to generate and their seed, from ADROIT_PERMIT_PAIRS
-// and ADROIT_SEED if they are set.
+// sample returns the number of pairs to generate, and their seed.
 func sample(t *testing.T) (n int, seed uint64) {
 	t.Helper()
-	n, seed = 1500, testenv.Seed(t)
 	if testing.Short() {
-		n = 300
+		return 300, testenv.Seed(t)
 	}
-	if s := os.Getenv("ADROIT_PERMIT_PAIRS"); s != "" {
-		var err error
-		if n, err = strconv.Atoi(s); err != nil {
-			t.Fatalf("ADROIT_PERMIT_PAIRS: %v", err)
-		}
-	}
-	return n, seed
+	return testenv.Sample(500, 40_000), testenv.Seed(t)
 }
 
 // TestAllowedRunsNothingElse makes pairs of rules and scripts and runs each

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/internal/system/exhaustion"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -113,7 +114,7 @@ func survived(t *testing.T, path string, least []int64) string {
 }
 
 func TestPowerCut(t *testing.T) {
-	rounds := 150
+	rounds := testenv.Sample(45, 600)
 	if testing.Short() {
 		rounds = 20
 	}

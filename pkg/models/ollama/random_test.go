@@ -3,7 +3,6 @@ package ollama_test
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/internal/dev/e2e/ollamatest"
 	"github.com/adroit-run/adroit/internal/dev/e2e/tinymodel"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/models/ollama"
 )
@@ -34,17 +34,13 @@ var beyond = []string{"out of the range of numbers", "half a character", "want a
 
 // A model of random weights under a grammar: each answer fits its schema or
 // says that it was cut or not held to it, and without a grammar its noise is read without harm.
-// ADROIT_RANDOM sets for how long; if unset, ten models answer twenty times each.
+// Ten models answer twenty times each; in make night, as many as an hour has room for.
 func TestRandomModel(t *testing.T) {
 	s := ollamatest.Run(t)
 	more := func(seed uint64) bool { return seed <= 10 }
-	if v := os.Getenv("ADROIT_RANDOM"); v != "" {
-		span, err := time.ParseDuration(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+	if testenv.Night() {
 		begun := time.Now()
-		more = func(uint64) bool { return time.Since(begun) < span }
+		more = func(uint64) bool { return time.Since(begun) < time.Hour }
 	}
 	m := open(t, ollama.Config{BaseURL: s.URL, IdleTimeout: time.Minute, Think: "off"})
 	answers, cut, refused, unbound := 0, 0, 0, 0
