@@ -2,11 +2,13 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -15,7 +17,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -261,5 +266,143 @@ func TestServeKilled(t *testing.T) {
 				t.Errorf("log holds %q", got)
 			}
 		})
+	}
+}
+
+// A server is killed again and again while three readers follow all jobs: each connects again and
+// has every event once, in order, those of a job that runs without the server included.
+func TestServeKilledReaders(t *testing.T) {
+	t.Parallel()
+	turns := "turns:\n"
+	const calls = 3 // after more commands that fail in the same way the job is stuck
+	for i := range calls {
+		turns += fmt.Sprintf("  - calls: [{name: shell, args: {command: \"until [ -e go%d ]; do sleep 0.05; done\"}}]\n", i)
+	}
+	p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": handAgent, "turns.yaml": turns + "  - calls: [{name: finish, args: {summary: Made.}}]\n",
+		"one.yaml": "turns:\n  - calls: [{name: finish, args: {summary: Made.}}]\n"})
+	adroit := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command(p.bin)
+		cmd.Args = append([]string{"adroit"}, args...)
+		cmd.Env, cmd.Dir = p.env, p.path("repo")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("adroit %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	serve := func() *server {
+		return startServer(t, p.bin, p.env, p.path("repo"), "serve", "--listen", "127.0.0.1:0")
+	}
+	served := serve()
+	var url atomic.Value
+	url.Store(served.url)
+	token := strings.TrimSpace(p.read("data/adroit.token"))
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	const readers = 3
+	var mu sync.Mutex
+	var got [readers][]string // ids
+	begun := 0                // commands, as the first reader sees it
+	var readings sync.WaitGroup
+	for i := range readers {
+		readings.Go(func() {
+			for last := ""; ctx.Err() == nil; {
+				r, err := http.NewRequestWithContext(ctx, http.MethodGet, url.Load().(string)+"/v1/events?follow=true", nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				r.Header.Set("Authorization", "Bearer "+token)
+				r.Header.Set("Last-Event-ID", last)
+				res, err := http.DefaultTransport.RoundTrip(r)
+				if err != nil {
+					time.Sleep(20 * time.Millisecond)
+					continue
+				}
+				id, data, lines := "", "", bufio.NewReader(res.Body)
+				for {
+					line, err := lines.ReadString('\n')
+					if err != nil {
+						break
+					}
+					if n, ok := strings.CutPrefix(line, "id: "); ok {
+						id = strings.TrimSpace(n)
+					}
+					if strings.HasPrefix(line, "data: ") {
+						data = line
+					}
+					if line == "\n" && id != "" {
+						mu.Lock()
+						got[i] = append(got[i], id)
+						if i == 0 && strings.Contains(data, `"step.started"`) && strings.Contains(data, `"shell"`) {
+							begun++
+						}
+						mu.Unlock()
+						last, id = id, ""
+					}
+				}
+				res.Body.Close()
+			}
+		})
+	}
+	id := regexp.MustCompile(`J[0-9A-Z]{12,}`).FindString(adroit("--server", served.url, "run", "--detach", "hand", "make it", "--approve", "all", "-m", "script:../turns.yaml"))
+	for i := range calls {
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			mu.Lock()
+			there := begun > i
+			mu.Unlock()
+			if there {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("the job does not get to command %d:\n%s", i, adroit("jobs", "logs", id))
+			}
+		}
+		if err := served.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = served.Wait()
+		if i == 1 {
+			adroit("run", "hand", "make one", "--approve", "all", "-m", "script:../one.yaml")
+		}
+		if err := os.WriteFile(p.path(fmt.Sprintf("repo/go%d", i)), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		served = serve()
+		url.Store(served.url)
+		if i == calls-1 {
+			adroit("--server", served.url, "jobs", "resume", id)
+			break
+		}
+		adroit("--server", served.url, "jobs", "resume", "--detach", id)
+	}
+	want := adroit("jobs", "logs", id, "--json")
+	total := strings.Count(want, "\n") + strings.Count(adroit("jobs", "logs", "last", "--json"), "\n")
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		mu.Lock()
+		whole := true
+		for i := range got {
+			whole = whole && len(got[i]) >= total
+		}
+		mu.Unlock()
+		if whole || time.Now().After(deadline) {
+			break
+		}
+	}
+	stop()
+	readings.Wait()
+	for i := range got {
+		if len(got[i]) != total {
+			t.Errorf("reader %d has %d events, want %d", i, len(got[i]), total)
+		}
+		last := 0
+		for _, id := range got[i] {
+			n, err := strconv.Atoi(id)
+			if err != nil || n <= last {
+				t.Fatalf("reader %d: %q after %d, %v", i, id, last, err)
+			}
+			last = n
+		}
 	}
 }

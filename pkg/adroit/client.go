@@ -56,6 +56,11 @@ type JobReader interface {
 	// Events replays the numbered events of a job. What it yields with an error
 	// is no event.
 	Events(ctx context.Context, ref string, o EventOptions) iter.Seq2[event.Event, error]
+	// AllEvents replays the numbered events of all jobs, those that other processes run
+	// included, in one order, each with its ID: EventOptions.After is an ID, or, if it is
+	// negative, how many of the last events it begins with. With Follow it goes on until
+	// ctx ends.
+	AllEvents(ctx context.Context, o EventOptions) iter.Seq2[event.Event, error]
 	// Wait waits until a job neither runs nor is queued to run. Its error is also
 	// that of a run of this runtime whose outcome could not be recorded.
 	Wait(ctx context.Context, ref string) (*jobs.Job, error)

@@ -282,25 +282,50 @@ func isToolQuestion(q jobs.Question) bool {
 
 // Events implements [JobReader].
 func (rt *Runtime) Events(ctx context.Context, ref string, o EventOptions) iter.Seq2[event.Event, error] {
+	return rt.readEvents(ctx, func(ctx context.Context, stop func()) (iter.Seq2[event.Event, error], func(), error) {
+		j, m, err := rt.find(ctx, ref)
+		if err != nil {
+			return nil, nil, err
+		}
+		kept := m.Store.Events(ctx, j.ID, o.After, o.Follow)
+		if !o.Follow || !o.Live {
+			return kept, func() {}, nil
+		}
+		pieces := rt.live.Join(j.ID)
+		return mergeEvents(kept, stop, pieces), pieces.Leave, nil
+	})
+}
+
+// AllEvents implements [JobReader].
+func (rt *Runtime) AllEvents(ctx context.Context, o EventOptions) iter.Seq2[event.Event, error] {
+	return rt.readEvents(ctx, func(ctx context.Context, _ func()) (iter.Seq2[event.Event, error], func(), error) {
+		if o.Live {
+			return nil, nil, problem.Invalidf("follow the job itself", "pieces of answers are not among the events of all jobs")
+		}
+		store, err := rt.store(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		return store.AllEvents(ctx, o.After, o.Follow), func() {}, nil
+	})
+}
+
+// readEvents yields what open opens, until the runtime is closed; leave ends the reading.
+func (rt *Runtime) readEvents(ctx context.Context, open func(ctx context.Context, stop func()) (kept iter.Seq2[event.Event, error], leave func(), err error)) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		if err := rt.usable(); err != nil {
 			yield(event.Event{}, err)
 			return
 		}
-		j, m, err := rt.find(ctx, ref)
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		kept, leave, err := open(ctx, stop)
 		if err != nil {
 			yield(event.Event{}, problem.AsError(err))
 			return
 		}
-		ctx, stop := context.WithCancel(ctx)
-		defer stop()
+		defer leave()
 		defer context.AfterFunc(rt.readers, stop)()
-		kept := m.Store.Events(ctx, j.ID, o.After, o.Follow)
-		if o.Follow && o.Live {
-			pieces := rt.live.Join(j.ID)
-			defer pieces.Leave()
-			kept = mergeEvents(kept, stop, pieces)
-		}
 		for ev, err := range kept {
 			if err != nil && rt.readers.Err() != nil {
 				err = ErrClosed

@@ -1,15 +1,20 @@
 package api_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -69,8 +74,8 @@ func TestRefusedRequests(t *testing.T) {
 	} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("POST", "/v1/jobs/show", strings.NewReader(body)))
-		var e problem.Error
-		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != http.StatusBadRequest || !strings.Contains(e.Message+"; "+e.Hint, want) || strings.Contains(e.Message, "json:") || strings.Contains(e.Message, "Go ") {
+		var e struct{ Type, Title, Detail, Hint string }
+		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != http.StatusBadRequest || e.Type == "" || !strings.Contains(e.Detail+"; "+e.Hint, want) || strings.Contains(e.Detail, "json:") || strings.Contains(e.Detail, "Go ") || w.Header().Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%.40s: %d %+v %v, want %s", body, w.Code, e, err, want)
 		}
 	}
@@ -121,6 +126,127 @@ func TestLastEventID(t *testing.T) {
 			t.Errorf("after %q, header %q: %d, after %d; want %d, %d: %s", tt.after, tt.header, w.Code, c.asked.After, tt.code, tt.want, w.Body)
 		}
 	}
+}
+
+// numbered is a client with n events of all jobs and of one, and then none until ctx ends.
+type numbered struct {
+	adroit.Client
+	n int64
+}
+
+func (c numbered) AllEvents(ctx context.Context, o adroit.EventOptions) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		for id := o.After + 1; id <= c.n; id++ {
+			if !yield(event.Event{ID: id, Job: "J1", Seq: id, Text: strings.Repeat("x", 1<<10)}, nil) {
+				return
+			}
+		}
+		if o.Follow {
+			<-ctx.Done()
+			yield(event.Event{}, context.Cause(ctx))
+		}
+	}
+}
+
+func (c numbered) Events(ctx context.Context, job string, o adroit.EventOptions) iter.Seq2[event.Event, error] {
+	if job != "J1" {
+		return func(yield func(event.Event, error) bool) {
+			yield(event.Event{}, &problem.Error{Kind: problem.NotFound, Message: "there is none"})
+		}
+	}
+	return c.AllEvents(ctx, adroit.EventOptions{After: o.After})
+}
+
+// A program without streams asks again and again, and loses nothing; a job that is not there
+// is not found.
+func TestPoll(t *testing.T) {
+	h := api.Handler(numbered{n: 300})
+	for path, want := range map[string]string{
+		"/v1/events?after=10&wait=1s":               `256 events, last 266`,
+		"/v1/events?after=299&wait=20s":             `1 events, last 300`,
+		"/v1/events?after=300&wait=50ms":            `0 events, last 300`,
+		"/v1/jobs/events?job=J1&after=300&wait=20s": `0 events, last 300, ended`,
+		"/v1/jobs/events?job=J2&wait=20s":           `404`,
+		"/v1/jobs/events?job=J2":                    `404`,
+		"/v1/events?wait=21s":                       `400`,
+		"/v1/events?wait=soon":                      `400`,
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		var out struct {
+			Events []event.Event
+			Last   int64
+			Ended  bool
+		}
+		_ = json.Unmarshal(w.Body.Bytes(), &out)
+		got := fmt.Sprintf("%d events, last %d", len(out.Events), out.Last)
+		if out.Ended {
+			got += ", ended"
+		}
+		if w.Code != http.StatusOK {
+			got = fmt.Sprint(w.Code)
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
+
+// A reader that takes nothing is dropped, and goes on after the last event that it has; one that
+// waits gets a sign that the server is there.
+func TestSlowReader(t *testing.T) {
+	defer api.SetTimes(20*time.Millisecond, 200*time.Millisecond)()
+	const n = 20_000 // more than sockets keep
+	dropped := make(chan struct{})
+	var once sync.Once
+	h := api.Handler(numbered{n: n})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r)
+		once.Do(func() { close(dropped) })
+	}))
+	defer s.Close()
+	read := func(after string) (*bufio.Scanner, func()) {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+"/v1/events?follow=true", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Last-Event-ID", after)
+		res, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bufio.NewScanner(res.Body), func() { res.Body.Close() }
+	}
+	lines, stop := read("")
+	defer stop()
+	<-dropped // it has read nothing
+	last, seen := "", 0
+	for lines.Scan() {
+		if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
+			if seen++; id != fmt.Sprint(seen) {
+				t.Fatalf("event %d has the id %s", seen, id)
+			}
+		}
+		if lines.Text() == "" {
+			last = fmt.Sprint(seen) // the event is whole
+		}
+	}
+	if seen == n {
+		t.Fatal("the slow reader was not dropped")
+	}
+	lines, stop = read(last)
+	defer stop()
+	for whole, _ := strconv.Atoi(last); lines.Scan(); {
+		if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
+			if whole++; id != fmt.Sprint(whole) {
+				t.Fatalf("after %s comes %s, want %d", last, id, whole)
+			}
+		}
+		if whole == n && lines.Text() == ":" {
+			return // a heartbeat
+		}
+	}
+	t.Error("the stream ended: ", lines.Err())
 }
 
 // answeredClient is a client of a job whose question has its answer.

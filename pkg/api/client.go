@@ -99,18 +99,29 @@ func failure(res *http.Response) error {
 	if res.StatusCode == http.StatusOK {
 		return nil
 	}
-	e := new(problem.Error)
-	if err := json.NewDecoder(res.Body).Decode(e); err != nil || e.Message == "" {
+	var d details
+	if err := json.NewDecoder(res.Body).Decode(&d); err != nil || d.Detail == "" {
 		return problem.AsError(fmt.Errorf("the server answered %s", res.Status))
 	}
-	return e
+	return d.decode()
 }
 
 // Events implements [adroit.JobReader].
 func (c *client) Events(ctx context.Context, ref string, o adroit.EventOptions) iter.Seq2[event.Event, error] {
-	q := url.Values{"job": {ref}, "after": {strconv.FormatInt(o.After, 10)}, "follow": {strconv.FormatBool(o.Follow)}, "live": {strconv.FormatBool(o.Live)}}
+	return c.events(ctx, eventsPath, url.Values{"job": {ref}}, o)
+}
+
+// AllEvents implements [adroit.JobReader].
+func (c *client) AllEvents(ctx context.Context, o adroit.EventOptions) iter.Seq2[event.Event, error] {
+	return c.events(ctx, allEventsPath, url.Values{}, o)
+}
+
+func (c *client) events(ctx context.Context, path string, q url.Values, o adroit.EventOptions) iter.Seq2[event.Event, error] {
+	q.Set("after", strconv.FormatInt(o.After, 10))
+	q.Set("follow", strconv.FormatBool(o.Follow))
+	q.Set("live", strconv.FormatBool(o.Live))
 	return values[event.Event](ctx, c, func(ctx context.Context) (*http.Request, error) {
-		return http.NewRequestWithContext(ctx, http.MethodGet, c.base+eventsPath+"?"+q.Encode(), nil)
+		return http.NewRequestWithContext(ctx, http.MethodGet, c.base+path+"?"+q.Encode(), nil)
 	})
 }
 
@@ -157,11 +168,11 @@ func read[T any](ctx context.Context, c *client, request func(context.Context) (
 		case name == streamEnd:
 			return nil
 		case name == streamError:
-			e := new(problem.Error)
-			if err := json.Unmarshal(value, e); err != nil {
+			var d details
+			if err := json.Unmarshal(value, &d); err != nil {
 				return problem.AsError(err)
 			}
-			return e
+			return d.decode()
 		default:
 			var v T
 			if err := json.Unmarshal(value, &v); err != nil {

@@ -19,6 +19,7 @@ func TestSilentConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.most = 256
 	l.headerTime = time.Hour
 	ctx, stop := context.WithCancel(t.Context())
 	ended, streams := make(chan error, 1), make(chan struct{})
@@ -55,7 +56,7 @@ func TestSilentConnections(t *testing.T) {
 	}
 	stream := request("/stream")
 	defer stream.Close()
-	for i := range maxConnections + 10 {
+	for i := range l.most + 10 {
 		c, err := net.Dial("tcp", strings.TrimPrefix(l.URL(), "http://"))
 		if err != nil {
 			t.Fatal(err)
@@ -100,4 +101,12 @@ func TestLeastNeeded(t *testing.T) {
 			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
 		}
 	}
+}
+
+// SetTimes sets the interval of heartbeats and the patience with slow readers; the returned
+// function sets them back.
+func SetTimes(beat, slow time.Duration) func() {
+	b, s := heartbeat, slowReader
+	heartbeat, slowReader = beat, slow
+	return func() { heartbeat, slowReader = b, s }
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/subtle"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"io"
 	"log"
@@ -39,11 +38,12 @@ type Listener struct {
 	leaf  *x509.Certificate // nil without TLS
 
 	headerTime time.Duration
+	most       int // connections
 }
 
 // Bounds of a server.
 const (
-	maxConnections = 256
+	maxConnections = 2048
 	maxHeader      = 64 << 10
 	headerTime     = 10 * time.Second
 	refusedTime    = time.Second // to send what is left of a request that is refused
@@ -53,7 +53,7 @@ const (
 
 // Open begins to listen.
 func Open(o Options) (*Listener, error) {
-	out := &Listener{token: o.Token, headerTime: headerTime}
+	out := &Listener{token: o.Token, headerTime: headerTime, most: mostConnections()}
 	var conf *tls.Config
 	if o.Cert != "" || o.Key != "" {
 		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
@@ -103,11 +103,20 @@ func (l *Listener) scheme() string {
 // URL is where the listener is, without a slash at its end.
 func (l *Listener) URL() string { return l.scheme() + "://" + l.l.Addr().String() }
 
+// mostConnections leaves half of the files that the system allows to jobs.
+func mostConnections() int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return maxConnections / 8
+	}
+	return int(min(maxConnections, uint64(limit.Cur)/2))
+}
+
 // Serve answers until ctx ends; requests that are in progress then are given up.
 func (l *Listener) Serve(ctx context.Context, h http.Handler) error {
 	base, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
-	conns := &connections{most: maxConnections}
+	conns := &connections{most: l.most}
 	srv := &http.Server{Handler: l.Guard(conns.keep(h)), BaseContext: func(net.Listener) context.Context { return base },
 		ConnContext: conns.context, ConnState: conns.state, ReadHeaderTimeout: l.headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0)}
 	ended := make(chan error, 1)
@@ -158,9 +167,7 @@ func (l *Listener) named(host string) bool {
 func refuse(w http.ResponseWriter, code int, message, hint string) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedTime)) // else it takes longer
 	w.Header().Set("Connection", "close")
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(&problem.Error{Kind: problem.Failed, Message: message, Hint: hint}) // who has gone needs none
+	failWith(w, &problem.Error{Kind: problem.Failed, Message: message, Hint: hint}, code)
 }
 
 // Bearer is the transport of a client that knows the token. Its errors say that the

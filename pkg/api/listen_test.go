@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/problem"
-	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/api"
 )
 
@@ -99,7 +98,7 @@ func TestRefuses(t *testing.T) {
 			if resp.StatusCode != tt.want || err != nil {
 				t.Errorf("%s, %s: %s, want %d (%v)", tt.name, method, resp.Status, tt.want, err)
 			}
-			if e := new(adroit.Error); tt.want != http.StatusOK && (json.Unmarshal(b, e) != nil || e.Message == "") {
+			if e := struct{ Detail string }{}; tt.want != http.StatusOK && (json.Unmarshal(b, &e) != nil || e.Detail == "") {
 				t.Errorf("%s: %s", tt.name, b)
 			}
 		}

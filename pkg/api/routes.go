@@ -334,7 +334,8 @@ func Reference() string {
 	for _, e := range endpoints {
 		b.WriteString(e.line())
 	}
-	b.WriteString("| `GET /v1/jobs/events?job=&after=&follow=&live=` | Stream a job's events as server-sent events; the id is the event's number, and Last-Event-ID goes on after it. What live adds has none. | query | `event.Event` |\n")
+	b.WriteString("| `GET /v1/events?after=&follow=&wait=` | Stream the events of all jobs as server-sent events, in one order; the id is the event's `id`. A negative `after` is how many of the last it begins with. | query | `event.Event` |\n")
+	b.WriteString("| `GET /v1/jobs/events?job=&after=&follow=&live=&wait=` | Stream a job's events as server-sent events; the id is the event's number, and Last-Event-ID goes on after it. What live adds has none. | query | `event.Event` |\n")
 	return b.String()
 }
 

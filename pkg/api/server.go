@@ -2,6 +2,8 @@ package api
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,12 +13,15 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 // maxBody bounds a request in bytes.
@@ -29,7 +34,9 @@ func Handler(c adroit.Client) http.Handler {
 	for _, e := range endpoints {
 		mux.HandleFunc("POST "+e.path(), e.serve(c))
 	}
-	mux.HandleFunc("GET "+eventsPath, func(w http.ResponseWriter, r *http.Request) { serveEvents(c, w, r) })
+	for _, path := range []string{eventsPath, allEventsPath} {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { serveEvents(c, w, r) })
+	}
 	return mux
 }
 
@@ -44,20 +51,25 @@ func (r route[In, Out]) serve(c adroit.Client) http.HandlerFunc {
 			fail(w, err)
 			return
 		}
-		b, err := jsontext.Marshal(out)
-		if err != nil {
-			fail(w, err)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(b) // a client that went away needs no answer
+		answer(w, out)
 	}
+}
+
+// answer answers with a value.
+func answer(w http.ResponseWriter, out any) {
+	b, err := jsontext.Marshal(out)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(b) // a client that went away needs no answer
 }
 
 func (r streamRoute[In, Out]) serve(c adroit.Client) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		if in, ok := request[In](w, req); ok {
-			stream(w, r.call(req.Context(), c, in), func(Out) string { return "" })
+			stream(w, req, func(ctx context.Context) iter.Seq2[Out, error] { return r.call(ctx, c, in) }, func(Out) string { return "" })
 		}
 	}
 }
@@ -79,10 +91,40 @@ func request[In any](w http.ResponseWriter, req *http.Request) (in In, ok bool) 
 	if one, is := any(in).(interface{ job() string }); is && refuseLast(w, one.job()) {
 		return in, false
 	}
-	if _, is := any(in).(adroit.Request); is && refuseEmptyKey(w, read.Bytes()) {
-		return in, false
+	if r, is := any(&in).(*adroit.Request); is {
+		if refuseEmptyKey(w, read.Bytes()) {
+			return in, false
+		}
+		if err := keyOf(req, r); err != nil {
+			fail(w, err)
+			return in, false
+		}
 	}
 	return in, true
+}
+
+// idempotencyKey is the header that may have the key of a request for a job.
+const idempotencyKey = "Idempotency-Key"
+
+// keyOf sets the key of a request for a job that its header has. A string of a structured
+// field, in quotes, is the key without them.
+func keyOf(req *http.Request, r *adroit.Request) error {
+	all := req.Header.Values(idempotencyKey)
+	if len(all) == 0 {
+		return nil
+	}
+	key := all[0]
+	if n := len(key); n > 1 && key[0] == '"' && key[n-1] == '"' {
+		key = key[1 : n-1]
+	}
+	switch {
+	case len(all) > 1 || key == "":
+		return problem.Invalidf("send it once, or leave it out", "%s is empty or given twice", idempotencyKey)
+	case r.Key != "" && r.Key != key:
+		return problem.Invalidf("send one of them", "key is %q, and %s is %q", r.Key, idempotencyKey, key)
+	}
+	r.Key = key
+	return nil
 }
 
 // malformed is the error for a body that does not decode as a request of type in.
@@ -141,82 +183,257 @@ var statuses = map[problem.Kind]int{
 	problem.Running: http.StatusConflict, problem.Blocked: http.StatusConflict, problem.Answered: http.StatusConflict,
 }
 
-// fail answers with an error.
-func fail(w http.ResponseWriter, err error) {
-	e := problem.AsError(err)
-	code, ok := statuses[e.Kind]
-	if !ok {
-		code = http.StatusInternalServerError
+// status is the code for an error.
+func status(err error) int {
+	if errors.Is(err, jobs.ErrKey) {
+		return http.StatusConflict
 	}
-	b, err := jsontext.Marshal(e)
+	return cmp.Or(statuses[problem.AsError(err).Kind], http.StatusInternalServerError)
+}
+
+// A details is an error as RFC 9457 has it, with members of its own: kind, code and hint,
+// which is what to do.
+type details struct {
+	Type   string       `json:"type"` // where its kind is described
+	Title  string       `json:"title"`
+	Status int          `json:"status"`
+	Detail string       `json:"detail"`
+	Kind   problem.Kind `json:"kind"`
+	Code   string       `json:"code,omitempty"`
+	Hint   string       `json:"hint,omitempty"`
+}
+
+const kindsURL = "https://github.com/adroit-run/adroit/blob/main/docs/api.md#errors"
+
+func detailsOf(err error, code int) details {
+	e := problem.AsError(err)
+	return details{kindsURL, http.StatusText(code), code, e.Message, e.Kind, e.Code, e.Hint}
+}
+
+// decode reads an error.
+func (d details) decode() *problem.Error {
+	return &problem.Error{Kind: d.Kind, Message: d.Detail, Hint: d.Hint, Code: d.Code}
+}
+
+// fail answers with an error.
+func fail(w http.ResponseWriter, err error) { failWith(w, err, status(err)) }
+
+func failWith(w http.ResponseWriter, err error, code int) {
+	b, err := jsontext.Marshal(detailsOf(err, code))
 	if err != nil {
 		panic(err) // strings
 	}
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(code)
 	_, _ = w.Write(b)
 }
 
 const (
-	eventsPath  = "/v1/jobs/events"
-	lastEventID = "Last-Event-ID" // a header
+	eventsPath    = "/v1/jobs/events"
+	allEventsPath = "/v1/events"
+	lastEventID   = "Last-Event-ID" // a header
 )
 
 // Names of the events of a stream that carry none of its values.
 const (
-	streamError = "error" // the data is an adroit.Error
+	streamError = "error" // the data is an error
 	streamEnd   = "end"   // without it, the stream was cut
 )
 
-// serveEvents streams events. The id of each is its number, so that a reader
-// can go on after the last one it has seen.
-func serveEvents(c adroit.Client, w http.ResponseWriter, r *http.Request) {
+// Bounds of what readers of events get.
+const (
+	longestWait = 20 * time.Second
+	mostPolled  = 256 // events of one answer
+)
+
+// heartbeat is the interval at which a stream sends a comment, so that both sides notice
+// that the other one is gone; slowReader is how long a reader may leave what was sent
+// before it is dropped. It connects again and goes on after the last event that it has.
+var heartbeat, slowReader = 15 * time.Second, 30 * time.Second
+
+// firstBeat is when a stream begins that has nothing to send: an error comes before.
+const firstBeat = 50 * time.Millisecond
+
+// An eventQuery is what a request for events asks for.
+type eventQuery struct {
+	job  string
+	wait time.Duration
+	adroit.EventOptions
+}
+
+// asked reads the query of a request for events.
+func asked(r *http.Request) (o eventQuery, err error) {
 	q := r.URL.Query()
-	o := adroit.EventOptions{Follow: q.Get("follow") == "true", Live: q.Get("live") == "true"}
+	o.job, o.Follow, o.Live = q.Get("job"), q.Get("follow") == "true", q.Get("live") == "true"
 	// A reader that connects again repeats the address of its first request, and names
 	// the last event that it has seen in the header.
-	for _, given := range []struct{ name, value string }{{"after", q.Get("after")}, {lastEventID, r.Header.Get(lastEventID)}} {
+	for i, given := range []struct{ name, value string }{{"after", q.Get("after")}, {lastEventID, r.Header.Get(lastEventID)}} {
 		if given.value == "" {
 			continue
 		}
 		after, err := strconv.ParseInt(given.value, 10, 64)
-		if err != nil {
-			fail(w, problem.Invalidf("it is the number of an event", "%s is %q", given.name, given.value))
-			return
+		if err != nil || i == 1 && after < 0 {
+			return o, problem.Invalidf("it is the number of an event", "%s is %q", given.name, given.value)
 		}
 		o.After = max(o.After, after)
+		if i == 0 {
+			o.After = after
+		}
 	}
-	if refuseLast(w, q.Get("job")) {
+	if wait := q.Get("wait"); wait != "" {
+		if o.wait, err = time.ParseDuration(wait); err != nil || o.wait <= 0 || o.wait > longestWait {
+			return o, problem.Invalidf("for example 20s, which is the most", "wait is %q", wait)
+		}
+	}
+	return o, nil
+}
+
+// serveEvents answers with the events of a job, or of all.
+func serveEvents(c adroit.Client, w http.ResponseWriter, r *http.Request) {
+	o, err := asked(r)
+	if err != nil {
+		fail(w, err)
 		return
 	}
-	stream(w, c.Events(r.Context(), q.Get("job"), o), func(ev event.Event) string {
-		if ev.Seq == 0 {
+	events, id := c.AllEvents, func(ev event.Event) int64 { return ev.ID }
+	if r.URL.Path == eventsPath {
+		if refuseLast(w, o.job) {
+			return
+		}
+		events = func(ctx context.Context, e adroit.EventOptions) iter.Seq2[event.Event, error] {
+			return c.Events(ctx, o.job, e)
+		}
+		id = func(ev event.Event) int64 { return ev.Seq }
+	}
+	if o.wait > 0 {
+		poll(w, r, o, events, id)
+		return
+	}
+	stream(w, r, func(ctx context.Context) iter.Seq2[event.Event, error] { return events(ctx, o.EventOptions) }, func(ev event.Event) string {
+		if id(ev) == 0 {
 			return ""
 		}
-		return strconv.FormatInt(ev.Seq, 10)
+		return strconv.FormatInt(id(ev), 10)
 	})
 }
 
+// A polled is an answer to a request that waits for events instead of having them streamed.
+type polled struct {
+	Events []event.Event `json:"events"`
+	Last   int64         `json:"last"`            // the number to go on after
+	Ended  bool          `json:"ended,omitempty"` // the job no longer runs
+}
+
+// poll answers with the events that are there, or else waits for some.
+func poll(w http.ResponseWriter, r *http.Request, o eventQuery, events func(context.Context, adroit.EventOptions) iter.Seq2[event.Event, error], id func(event.Event) int64) {
+	out := polled{Events: []event.Event{}, Last: max(o.After, 0)}
+	ctx, stop := context.WithTimeout(r.Context(), o.wait)
+	defer stop()
+	read := func(e adroit.EventOptions, most int) error {
+		for ev, err := range events(ctx, e) {
+			if err != nil {
+				return err
+			}
+			out.Events, out.Last = append(out.Events, ev), id(ev)
+			if len(out.Events) == most {
+				break
+			}
+		}
+		return nil
+	}
+	err := read(adroit.EventOptions{After: o.After}, mostPolled)
+	if err == nil && len(out.Events) == 0 {
+		err = read(adroit.EventOptions{After: out.Last, Follow: true}, 1)
+		out.Ended = err == nil && len(out.Events) == 0
+	}
+	if err != nil && ctx.Err() == nil {
+		fail(w, err)
+		return
+	}
+	answer(w, out)
+}
+
+// A sender sends server-sent events. It is safe for concurrent use.
+type sender struct {
+	mu    sync.Mutex
+	w     http.ResponseWriter
+	rc    *http.ResponseController
+	stop  context.CancelFunc
+	begun bool
+	over  bool
+}
+
+// send sends text. A reader that does not take it in time is dropped.
+func (s *sender) send(text []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return nil
+	}
+	if !s.begun {
+		s.begun = true
+		s.w.Header().Set("Content-Type", "text/event-stream")
+		s.w.Header().Set("Cache-Control", "no-store")
+	}
+	_ = s.rc.SetWriteDeadline(time.Now().Add(slowReader)) // in memory nobody is slow
+	_, err := s.w.Write(text)
+	if err == nil {
+		err = s.rc.Flush()
+	}
+	if err != nil {
+		s.stop()
+	}
+	return err
+}
+
+// fail ends the stream with an error, which is the whole answer if nothing was sent.
+func (s *sender) fail(err error) {
+	s.mu.Lock()
+	begun := s.begun
+	s.over = !begun
+	s.mu.Unlock()
+	if !begun {
+		fail(s.w, err)
+		return
+	}
+	_ = s.event("", streamError, detailsOf(err, status(err)))
+}
+
+// beat sends a comment soon, so that the reader knows that it follows, and then again and
+// again until ctx ends.
+func (s *sender) beat(ctx context.Context) {
+	for next := firstBeat; ; next = heartbeat {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(next):
+			_ = s.send([]byte(":\n\n")) // it stops ctx if nobody reads
+		}
+	}
+}
+
 // stream sends values as server-sent events, each with its id if it has one.
-func stream[T any](w http.ResponseWriter, values iter.Seq2[T, error], id func(T) string) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	flush := http.NewResponseController(w)
-	for v, err := range values {
+func stream[T any](w http.ResponseWriter, r *http.Request, values func(context.Context) iter.Seq2[T, error], id func(T) string) {
+	ctx, stop := context.WithCancel(r.Context())
+	s := &sender{w: w, rc: http.NewResponseController(w), stop: stop}
+	var beats sync.WaitGroup
+	defer beats.Wait()
+	defer stop()
+	beats.Go(func() { s.beat(ctx) })
+	for v, err := range values(ctx) {
 		if err != nil {
-			_ = send(w, "", streamError, problem.AsError(err))
-			_ = flush.Flush()
+			s.fail(err)
 			return
 		}
-		if send(w, id(v), "", v) != nil || flush.Flush() != nil {
+		if s.event(id(v), "", v) != nil {
 			return // the reader went away
 		}
 	}
-	_ = send(w, "", streamEnd, struct{}{})
+	_ = s.event("", streamEnd, struct{}{})
 }
 
-// send writes one server-sent event.
-func send(w io.Writer, id, name string, v any) error {
+// event sends one server-sent event.
+func (s *sender) event(id, name string, v any) error {
 	b, err := jsontext.Marshal(v)
 	if err != nil {
 		return err
@@ -227,6 +444,5 @@ func send(w io.Writer, id, name string, v any) error {
 	if name != "" {
 		name = "event: " + name + "\n"
 	}
-	_, err = fmt.Fprintf(w, "%s%sdata: %s\n\n", id, name, b)
-	return err
+	return s.send(fmt.Appendf(nil, "%s%sdata: %s\n\n", id, name, b))
 }

@@ -38,10 +38,18 @@ const (
 	StageRecovery    Kind = "pipeline.recovery"      // what the recovery agent decides; Data is its diagnosis
 )
 
+// Activity reports what a model did that works on its own, such as a
+// command-line agent, during its step. Data says what, by the model's own
+// account; Text is the same in a line for people.
+const Activity Kind = "activity"
+
 // An Event is one thing that happened to a job. Path is the step's path, if it
 // is about a step. Seq is assigned by the log, counts from 1 in each job and
-// has no gaps; it is zero for events that are not kept.
+// has no gaps; it is zero for events that are not kept. ID is its number among the events of
+// all jobs of a store, in the order in which they were kept, with gaps; only who reads those
+// of all jobs gets it.
 type Event struct {
+	ID    int64           `json:"id,omitempty"`
 	Seq   int64           `json:"seq,omitempty"`
 	Job   string          `json:"job,omitempty"`
 	Path  string          `json:"path,omitempty"`

@@ -239,6 +239,11 @@ type Store interface {
 	// Events replays the events of job after the given number and then, if
 	// follow is set, waits for more until the job is no longer running.
 	Events(ctx context.Context, job string, after int64, follow bool) iter.Seq2[event.Event, error]
+	// AllEvents replays the events of all jobs, those of other processes included, each with its
+	// ID, after the given one and then, if follow is set, waits for more until ctx ends. A negative
+	// after is how many of the last it begins with. IDs grow in the order in which readers see
+	// the events, and are not used again when a job is removed.
+	AllEvents(ctx context.Context, after int64, follow bool) iter.Seq2[event.Event, error]
 	// Inputs returns the inputs that the steps of job asked to keep, the oldest
 	// first. An input that an earlier job had, too, may come before its time.
 	Inputs(ctx context.Context, job string) ([]json.RawMessage, error)

@@ -23,11 +23,14 @@ type Memory struct {
 	mu   sync.Mutex
 	jobs map[string]*memoryJob
 	n    int
+	last int64         // the number of the last event
+	all  chan struct{} // closed and replaced at every change; nil if nobody follows all jobs
 }
 
 // A memoryJob is a job with all that belongs to it.
 type memoryJob struct {
 	Job
+	of        *Memory
 	n         int // order of arrival
 	journal   flow.Memory
 	questions map[string]Question // by path, also answered ones
@@ -39,6 +42,10 @@ type memoryJob struct {
 func (h *memoryJob) ring() {
 	close(h.changed)
 	h.changed = make(chan struct{})
+	if h.of.all != nil {
+		close(h.of.all)
+		h.of.all = nil
+	}
 }
 
 // dead reports that nobody holds the job.
@@ -115,7 +122,7 @@ func (m *Memory) Add(ctx context.Context, j *Job) (*Job, error) {
 		m.jobs = map[string]*memoryJob{}
 	}
 	m.n++
-	h := &memoryJob{Job: *j, n: m.n, changed: make(chan struct{}), questions: map[string]Question{}}
+	h := &memoryJob{Job: *j, of: m, n: m.n, changed: make(chan struct{}), questions: map[string]Question{}}
 	h.Lease = Lease{}
 	h.Input, h.Host = slices.Clone(j.Input), slices.Clone(j.Host)
 	h.Status = cmp.Or(h.Status, Queued)
@@ -244,7 +251,8 @@ func (m *Memory) Cancel(ctx context.Context, id string) error {
 }
 
 func (h *memoryJob) log(ev event.Event) {
-	ev.Job, ev.Seq = h.ID, int64(len(h.events))+1
+	h.of.last++
+	ev.ID, ev.Job, ev.Seq = h.of.last, h.ID, int64(len(h.events))+1
 	h.events = append(h.events, ev)
 }
 
@@ -263,6 +271,7 @@ func (m *Memory) Events(ctx context.Context, job string, after int64, follow boo
 			status, changed, left := h.job().Status, h.changed, time.Until(h.Lease.Expires)
 			m.mu.Unlock()
 			for _, ev := range evs {
+				ev.ID = 0
 				if !yield(ev, nil) {
 					return
 				}
@@ -281,6 +290,48 @@ func (m *Memory) Events(ctx context.Context, job string, after int64, follow boo
 			select {
 			case <-changed:
 			case <-over:
+			case <-ctx.Done():
+				yield(event.Event{}, context.Cause(ctx))
+				return
+			}
+		}
+	}
+}
+
+// AllEvents implements Store.
+func (m *Memory) AllEvents(ctx context.Context, after int64, follow bool) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		for {
+			m.mu.Lock()
+			var evs []event.Event
+			for _, h := range m.jobs {
+				i, _ := slices.BinarySearchFunc(h.events, max(0, after)+1, func(ev event.Event, n int64) int { return cmp.Compare(ev.ID, n) })
+				evs = append(evs, h.events[i:]...)
+			}
+			if m.all == nil {
+				m.all = make(chan struct{})
+			}
+			changed := m.all
+			m.mu.Unlock()
+			slices.SortFunc(evs, func(a, b event.Event) int { return cmp.Compare(a.ID, b.ID) })
+			if after < 0 {
+				evs = evs[max(0, int64(len(evs))+after):]
+				after = 0
+			}
+			for _, ev := range evs {
+				if !yield(ev, nil) {
+					return
+				}
+				after = ev.ID
+			}
+			if len(evs) > 0 {
+				continue
+			}
+			if !follow {
+				return
+			}
+			select {
+			case <-changed:
 			case <-ctx.Done():
 				yield(event.Event{}, context.Cause(ctx))
 				return

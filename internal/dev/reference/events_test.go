@@ -39,6 +39,7 @@ var kinds = []word{
 
 // eventFields describes the fields of an event, by their JSON names.
 var eventFields = []word{
+	{"id", "Its number among the events of all jobs, in the order in which they were kept; only a reader of all jobs gets it"},
 	{"seq", "Counts from 1 in each job, without gaps; missing in events that are not kept"},
 	{"job", "The job's id"},
 	{"path", "The step's place in the job, for ever the same; missing if the event is not about a step"},

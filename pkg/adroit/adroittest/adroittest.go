@@ -153,6 +153,39 @@ func kind(t *testing.T, err error, want problem.Kind) *problem.Error {
 	return e
 }
 
+// The events of all jobs are those of each, in one order, from any of them.
+func testAllEvents(t *testing.T, f *fixture, want []event.Event) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var all []event.Event
+	for ev, err := range f.AllEvents(ctx, adroit.EventOptions{Follow: true}) {
+		must(t, err)
+		if all = append(all, ev); len(all) == len(want) {
+			break
+		}
+	}
+	for i, ev := range all {
+		if ev.Seq != want[i].Seq || ev.Job != want[i].Job || ev.ID == 0 || i > 0 && ev.ID <= all[i-1].ID {
+			t.Fatalf("event %d of all jobs is %+v, want %+v", i, ev, want[i])
+		}
+	}
+	for after, n := range map[int64]int{-2: 2, all[1].ID: len(all) - 2} {
+		for ev, err := range f.AllEvents(ctx, adroit.EventOptions{After: after}) {
+			must(t, err)
+			if n--; n == 0 && ev.ID != all[len(all)-1].ID {
+				t.Errorf("after %d the last is %+v", after, ev)
+			}
+		}
+		if n != 0 {
+			t.Errorf("after %d: %d events missing", after, n)
+		}
+	}
+	for _, err := range f.AllEvents(ctx, adroit.EventOptions{Live: true}) {
+		kind(t, err, problem.Invalid)
+	}
+}
+
 // A job runs; its events are numbered without a gap and replay from any number.
 func testRun(t *testing.T, f *fixture) {
 	j := f.run(t, f.request(executor.ApproveAll))
@@ -179,6 +212,7 @@ func testRun(t *testing.T, f *fixture) {
 		}
 		break // a reader that stops ends the stream
 	}
+	testAllEvents(t, f, all)
 	d, err := f.Job(t.Context(), j.ID[:len(j.ID)-1])
 	must(t, err)
 	if d.Job.ID != j.ID || d.Final == nil || d.Final.Summary != "Written." || !d.Changes.Changed {

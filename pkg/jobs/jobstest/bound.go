@@ -51,6 +51,18 @@ func (b *bounded) Events(ctx context.Context, id string, after int64, follow boo
 	}
 }
 
+func (b *bounded) AllEvents(ctx context.Context, after int64, follow bool) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		ctx, stop := context.WithDeadlineCause(ctx, b.until, errPatience)
+		defer stop()
+		for ev, err := range b.Store.AllEvents(ctx, after, follow) {
+			if !yield(ev, err) {
+				return
+			}
+		}
+	}
+}
+
 func (b *bounded) Claim(ctx context.Context, id, owner string, ttl time.Duration) (*jobs.Job, jobs.Journal, error) {
 	if err := b.over(); err != nil {
 		return nil, nil, err

@@ -1,6 +1,7 @@
 package jobstest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,6 +87,74 @@ func follow(t *testing.T, s jobs.Store) {
 		t.Errorf("after the last event comes %+v", ev)
 	}
 	wg.Wait()
+}
+
+// followAll sees the events of all jobs in one order, which a reader goes on in.
+func followAll(t *testing.T, s jobs.Store) {
+	list := func(after int64) (evs []event.Event) {
+		for ev, err := range s.AllEvents(t.Context(), after, false) {
+			if err != nil {
+				t.Fatalf("all events after %d: %v", after, err)
+			}
+			evs = append(evs, ev)
+		}
+		return evs
+	}
+	held := map[string]claimed{}
+	note := func(id string, n int) {
+		ok(t, held[id].Append(t.Context(), event.Event{Job: id, Kind: event.Note, Text: fmt.Sprint(n)}, event.Event{Job: id, Kind: event.Delta}))
+		ok(t, held[id].Sync(t.Context()))
+	}
+	for i := range 3 {
+		add(t, s, fmt.Sprint("J", i))
+		held[fmt.Sprint("J", i)] = hold(t, s, fmt.Sprint("J", i), ttl)
+		note(fmt.Sprint("J", i), i)
+	}
+	before := list(0)
+	if len(before) != 3 {
+		t.Fatalf("%d events, want 3: %+v", len(before), before)
+	}
+	got := make(chan event.Event, 100)
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(got)
+		for ev, err := range s.AllEvents(ctx, before[0].ID, true) {
+			if err != nil {
+				is(t, err, context.Canceled)
+				return
+			}
+			got <- ev
+		}
+	})
+	for i := range 30 {
+		note(fmt.Sprint("J", i%3), 3+i)
+	}
+	last := before[0].ID
+	for i := 1; i < 33; i++ {
+		ev := <-got
+		if ev.Text != fmt.Sprint(i) || ev.ID <= last || ev.Job != fmt.Sprint("J", i%3) || ev.Seq != int64(i/3)+1 {
+			t.Fatalf("event %d is %+v, after %d", i, ev, last)
+		}
+		last = ev.ID
+	}
+	stop()
+	wg.Wait()
+	if evs := list(-2); len(evs) != 2 || evs[1].ID != last {
+		t.Errorf("the last two are %+v", evs)
+	}
+	if evs := read(t, s, "J1", 0); len(evs) != 11 || evs[0].ID != 0 {
+		t.Errorf("%d events of J1, the first %+v", len(evs), evs[0])
+	}
+	j := held["J2"]
+	j.Status = jobs.Done
+	ok(t, j.FinishJob(t.Context(), j.Job, &event.Event{Kind: event.JobFinished}))
+	end := list(last)
+	ok(t, s.Remove(t.Context(), "J2"))
+	note("J0", 100)
+	if evs := list(last); len(end) != 1 || len(evs) != 1 || evs[0].ID <= end[0].ID {
+		t.Errorf("after a removal comes %+v, and %+v before", evs, end)
+	}
 }
 
 // A questioner asks the questions of a job, as its workflow does, and takes the answers.

@@ -30,6 +30,7 @@ func Store(t *testing.T, open func(t testing.TB) jobs.Store) {
 		{"Remove", remove},
 		{"Events", events},
 		{"Follow", follow},
+		{"FollowAll", followAll},
 		{"Signals", signals},
 		{"Inputs", inputs},
 		{"Unknown", unknown},

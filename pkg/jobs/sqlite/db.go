@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -36,28 +35,28 @@ type Options struct {
 // A DB is an open database. It is safe for concurrent use and implements
 // jobs.Store. Close it: closing waits for what was begun.
 type DB struct {
-	path     string
-	vfs      string
-	read     *sql.DB   // a small pool of query-only connections
-	write    *sql.DB   // exactly one connection, used by loop alone
-	job1     *sql.Stmt // of read: what running jobs ask again and again
-	fence1   *sql.Stmt
-	blob1    *sql.Stmt
-	count1   *sql.Stmt
-	ahead1   *sql.Stmt
-	conn     *sql.Conn
-	stmts    map[string]*sql.Stmt // of conn
-	ops      chan *op
-	closing  sync.RWMutex // held for reading while sending to ops
-	closed   bool
-	reads    bool // opened by OpenReadOnly
-	opened   os.FileInfo
-	stopped  chan struct{}
-	broken   atomic.Pointer[error]
-	fold     bool // the writer's: a job has ended since the log was folded into the database
-	commits  atomic.Int64
-	notifier notifier
-	clock    clock
+	path    string
+	vfs     string
+	read    *sql.DB   // a small pool of query-only connections
+	write   *sql.DB   // exactly one connection, used by loop alone
+	job1    *sql.Stmt // of read: what running jobs ask again and again
+	fence1  *sql.Stmt
+	blob1   *sql.Stmt
+	count1  *sql.Stmt
+	ahead1  *sql.Stmt
+	conn    *sql.Conn
+	stmts   map[string]*sql.Stmt // of conn
+	ops     chan *op
+	closing sync.RWMutex // held for reading while sending to ops
+	closed  bool
+	reads   bool // opened by OpenReadOnly
+	opened  os.FileInfo
+	stopped chan struct{}
+	broken  atomic.Pointer[error]
+	fold    bool // the writer's: a job has ended since the log was folded into the database
+	commits atomic.Int64
+	feed    feed
+	clock   clock
 }
 
 // An op is one write. It may run more than once, so its effects outside of the
@@ -142,14 +141,6 @@ func (t *tx) each(query string, args []any, f func(scan func(...any) error) erro
 // notify wakes the followers of job once the transaction is durable.
 func (t *tx) notify(job string) { t.o.changed = append(t.o.changed, job) }
 
-// pollOthers is the interval at which a follower looks for writes of other processes.
-// Writes of this process wake it at once.
-const pollOthers = 100 * time.Millisecond
-
-// page bounds what a follower reads at once: no read transaction stays open
-// while the caller thinks, so the write-ahead log can be emptied.
-const page = 256
-
 // log gives the events of a job the next numbers and keeps them. Deltas are not
 // kept.
 func (t *tx) log(job string, evs []event.Event) error {
@@ -172,7 +163,7 @@ func (t *tx) log(job string, evs []event.Event) error {
 		var args []any
 		for _, ev := range some {
 			last++
-			ev.Job, ev.Seq = job, last
+			ev.Job, ev.Seq, ev.ID = job, last, 0
 			b, err := json.Marshal(ev)
 			if err != nil {
 				return fmt.Errorf("event %s: %w", ev.Kind, err)
@@ -206,75 +197,6 @@ func (d *DB) Inputs(ctx context.Context, job string) ([]json.RawMessage, error) 
 		out = append(out, b)
 	}
 	return out, explain(d.path, rows.Err())
-}
-
-// Events implements jobs.Store. A job that is queued counts as running: its
-// follower waits for it to start.
-func (d *DB) Events(ctx context.Context, job string, after int64, follow bool) iter.Seq2[event.Event, error] {
-	return func(yield func(event.Event, error) bool) {
-		tick := time.NewTicker(pollOthers)
-		defer tick.Stop()
-		for {
-			// In this order, so that nothing falls between: first listen,
-			// then see whether it runs, then read.
-			changed := d.notifier.wait(job)
-			r, err := d.peek(ctx, job)
-			if err != nil {
-				yield(event.Event{}, err)
-				return
-			}
-			status := d.job(r).Status
-			evs, err := d.after(ctx, job, after)
-			if err != nil {
-				yield(event.Event{}, err)
-				return
-			}
-			for _, ev := range evs {
-				if !yield(ev, nil) {
-					return
-				}
-				after = ev.Seq
-			}
-			if len(evs) > 0 {
-				continue
-			}
-			if !follow || status != jobs.Running && status != jobs.Queued {
-				return
-			}
-			if err := d.moved(); err != nil { // nobody will write here again
-				yield(event.Event{}, err)
-				return
-			}
-			select {
-			case <-changed:
-			case <-tick.C:
-			case <-ctx.Done():
-				yield(event.Event{}, context.Cause(ctx))
-				return
-			}
-		}
-	}
-}
-
-func (d *DB) after(ctx context.Context, job string, seq int64) ([]event.Event, error) {
-	rows, err := d.read.QueryContext(ctx, "select data from events where job = ? and seq > ? order by seq limit ?", job, seq, page)
-	if err != nil {
-		return nil, explain(d.path, err)
-	}
-	defer rows.Close()
-	var evs []event.Event
-	for rows.Next() {
-		var b []byte
-		if err := rows.Scan(&b); err != nil {
-			return nil, explain(d.path, err)
-		}
-		var ev event.Event
-		if err := json.Unmarshal(b, &ev); err != nil {
-			return nil, fmt.Errorf("%w: event after %d of %s: %w", ErrDamaged, seq, job, err)
-		}
-		evs = append(evs, ev)
-	}
-	return evs, explain(d.path, rows.Err())
 }
 
 // replan applies the plan that reopening makes for a job.
@@ -457,34 +379,4 @@ func (j *journal) look(ctx context.Context, atOnce int) (int, error) {
 		}
 	}
 	return j.d.clock.position(held, j.job, atOnce), explain(j.d.path, rows.Err())
-}
-
-// A notifier wakes those who follow a job in this process. The zero value is ready.
-type notifier struct {
-	mu sync.Mutex
-	m  map[string]chan struct{}
-}
-
-// wait returns a channel that is closed when job changes next.
-func (n *notifier) wait(job string) <-chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	c, ok := n.m[job]
-	if !ok {
-		if n.m == nil {
-			n.m = map[string]chan struct{}{}
-		}
-		c = make(chan struct{})
-		n.m[job] = c
-	}
-	return c
-}
-
-func (n *notifier) notify(job string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if c, ok := n.m[job]; ok {
-		close(c)
-		delete(n.m, job)
-	}
 }

@@ -140,6 +140,7 @@ func OpenReadOnly(ctx context.Context, path string) (*DB, error) {
 	var errs []error
 	for _, way := range readOnlyWays(path) {
 		d := &DB{path: path, reads: true, opened: st, clock: machine()}
+		d.feed.d = d
 		if err = d.openReadOnly(ctx, way); err == nil {
 			return d, nil
 		}

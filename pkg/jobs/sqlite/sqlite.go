@@ -62,6 +62,7 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	// This process runs, whatever the system says of it: asking the system
 	// for each job that runs here costs more than the query.
 	me, gone := lock.Name(), d.clock.gone
+	d.feed.d = d
 	d.clock.gone = func(o string) bool { return o != me && gone(o) }
 	if o.clock != nil {
 		d.clock = *o.clock
@@ -148,6 +149,7 @@ func (d *DB) Close() error {
 }
 
 func (d *DB) release() error {
+	d.feed.close(errClosed)
 	if d.opened != nil && errors.Is(d.moved(), errReplaced) {
 		// The last connection that SQLite closes deletes the log by its name,
 		// which may be that of another database by now. Better leave it open.

@@ -197,7 +197,7 @@ func (d *DB) perform(live []*op) []error {
 func (d *DB) answer(o *op, err error) {
 	if err == nil {
 		for _, job := range o.changed {
-			d.notifier.notify(job)
+			d.feed.notify(job)
 		}
 	}
 	if o.after != nil {

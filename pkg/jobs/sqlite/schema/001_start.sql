@@ -80,8 +80,9 @@ create table refs (
 create index refs_digest on refs (digest);
 
 create table events (
+	n    integer primary key autoincrement, -- in the order of commits; never used again
 	job  text not null,
 	seq  integer not null,
 	data blob not null,
-	primary key (job, seq)
+	unique (job, seq)
 ) strict;
