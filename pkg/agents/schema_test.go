@@ -36,13 +36,13 @@ func fileSchema() []byte {
 	}
 	doc := object("An agent of adroit.", m{
 		"name":        m{"type": "string", "pattern": nameRule.String(), "description": "Its name; the file's name if left out."},
-		"description": str("When to use it, in a sentence."),
+		"description": str("One sentence: when to use this agent."),
 		"model":       str("provider/model, as in ollama/qwen3:8b, or a role of the configuration, as in cheap; else the default."),
 		"think_model": str("The model for tools that ask one, named in the same way; else the role cheap, if there is one, else the agent's own."),
 		"tools":       names("Names of tools, also with wildcards as in git_*. None for an agent that only answers."),
 		"deny":        names("What to take from tools again."),
 		"mcp_servers": names("Names of MCP servers of the configuration whose tools it has besides."),
-		"auto":        names("Tools that it has besides in mode auto where a sandbox confines commands, as in shell. The grant has to allow them."),
+		"auto":        names("Extra tools in mode auto, if commands are sandboxed, as in shell. The grant has to allow them."),
 		"skills":      names("Names of skills, also with wildcards as in release-*. Default: none. Adds the read_skill tool."),
 		"mode":        m{"enum": []string{"plan", "edits", "auto"}, "description": "Narrows how far a job goes on its own: plan changes nothing, edits asks about commands, auto runs them in a sandbox."},
 		"calling":     m{"enum": []string{"auto", "native", "constrained", "text"}, "description": "How its model calls tools; auto takes the first way that works."},
@@ -117,7 +117,7 @@ func criterionSchema(str func(about string) map[string]any, object func(about st
 		"when":       m{"$ref": "#/$defs/criterion", "description": "Beside the others: they must hold only if this does, an artifact or a tool, as in {artifact: diff}: if a file was changed."},
 		"if_missing": m{"$ref": "#/$defs/criterion", "description": "Beside check: what must hold instead where there was nothing to check when the job began, such as no tests. Without it the job ends, stuck."},
 		"all":        parts("All of these hold."),
-		"any":        parts("One of these holds."),
+		"any":        parts("One of these is met."),
 	})
 }
 

@@ -42,7 +42,7 @@ func TestAgents(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("## Front matter\n\n| key | type | |\n|---|---|---|\n")
 	rows(t, &b, &s, "")
-	b.WriteString("\n## Criteria\n\nWhat `done` holds, and each element of `all` and `any`. A criterion is one of these; only `where` goes with another, `artifact`, and `if_missing` with `check`.\n\n| key | type | |\n|---|---|---|\n")
+	b.WriteString("\n## Criteria\n\nWhat `done`, and each element of `all` and `any`, may be. A criterion is one of these; only `where` goes with another, `artifact`, and `if_missing` with `check`.\n\n| key | type | |\n|---|---|---|\n")
 	rows(t, &b, s.Defs["criterion"], "")
 	builder, err := fs.ReadFile(configs.Agents(), "builder.md")
 	if err != nil {

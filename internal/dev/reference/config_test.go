@@ -24,7 +24,7 @@ import (
 // the user chooses.
 var settings = withParts([]word{
 	{"agent", "The agent of `adroit run \"a sentence\"`, which names none. Without it: `assistant`"},
-	{"model", "What `-m` is if it is left out, as provider/model. Without it: Ollama if it answers, else OpenAI if there is a key"},
+	{"model", "What `-m` is if it is left out, as provider/model. Without it: Ollama if it answers, else the first of OpenAI, Anthropic, Gemini and OpenRouter whose key is set"},
 	{"mode", "How far a job goes unasked: `plan` changes nothing and runs none of the project's code, tests included; `edits` changes files and asks about commands and publishing, `auto` also runs commands if a sandbox confines them"},
 	{"approve", "How questions are answered: `edits` by a person, `ask` too, who is asked about every change of a file as well, `all` with yes, `none` with no. What `permissions` deny stays denied"},
 	{"permissions", "Rules with `agent`, `tool`, `path` or `command`, `do` (`allow`, `ask`, `deny`) and `why`; deny is stronger than ask, ask than allow, in any order. Each simple command of a script is judged by itself; a `*` at the end of `command` stands for operands and for options known to be harmless. See [permissions](permissions.md)"},

@@ -145,7 +145,7 @@ func conditionSchema() schemaMap {
 		"not":   m{"description": "It is anything but this."},
 		"where": m{"type": "object", "description": "It satisfies this JSON Schema."},
 		"all":   m{"type": "array", "minItems": 1, "items": m{"$ref": "#/$defs/condition"}, "description": "All of these hold."},
-		"any":   m{"type": "array", "minItems": 1, "items": m{"$ref": "#/$defs/condition"}, "description": "One of these holds."},
+		"any":   m{"type": "array", "minItems": 1, "items": m{"$ref": "#/$defs/condition"}, "description": "One of these is met."},
 	})
 }
 
