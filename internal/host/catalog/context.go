@@ -55,7 +55,7 @@ func (d Decision) Context(ctx context.Context, files *workspace.Files, user []ag
 		return c, nil
 	}
 	c.Skills, c.Problems = d.Skills(user)
-	names, err := projectFiles(ctx, files, d.dir)
+	names, err := d.projectFiles(ctx, files)
 	if err != nil {
 		return c, projectFilesError(err)
 	}
@@ -111,26 +111,40 @@ func inOtherRepository(dir, name string) bool {
 	return false
 }
 
-// projectFiles lists the files in which the workspace instructs agents, as far
-// as git does not ignore them; the one at the top in any case.
-func projectFiles(ctx context.Context, files *workspace.Files, dir string) ([]string, error) {
-	entries, _, err := files.List(ctx, workspace.ListOptions{Glob: strings.Join(agents.ProjectFiles(), ","), Hidden: true})
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, e := range entries {
-		if !inOtherRepository(dir, e.Name) {
-			names = append(names, e.Name)
+// projectFiles lists the files in which the workspace instructs agents, as far as git does not
+// ignore them. The one at the top counts also where git ignores it.
+func (d Decision) projectFiles(ctx context.Context, files *workspace.Files) ([]string, error) {
+	names, found := d.status.Instructions()
+	if !found || len(names) > maxAsked {
+		entries, _, err := files.List(ctx, workspace.ListOptions{Glob: strings.Join(agents.ProjectFiles(), ","), Hidden: true})
+		if err != nil {
+			return nil, err
+		}
+		names = nil
+		for _, e := range entries {
+			if !inOtherRepository(d.dir, e.Name) {
+				names = append(names, e.Name)
+			}
+		}
+	} else {
+		below := slices.DeleteFunc(names, func(name string) bool {
+			return !strings.Contains(name, "/") || files.CheckPath(name, name, false) != nil
+		})
+		var err error
+		if names, err = files.Tree.NotIgnored(ctx, below); err != nil {
+			return nil, err
 		}
 	}
 	for _, name := range agents.ProjectFiles() {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil && !slices.Contains(names, name) {
+		if _, err := os.Lstat(filepath.Join(d.dir, name)); err == nil && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
 	return names, nil
 }
+
+// maxAsked bounds the files that git is asked about by their names.
+const maxAsked = 1000
 
 // Skills loads the user's skills and the trusted ones of the workspace.
 func (d Decision) Skills(user []agents.Layer) ([]agents.Skill, agents.Problems) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -44,6 +45,25 @@ func (t *Tree) ListFiles(ctx context.Context, dir string) (names []string, more 
 		return t.names(ctx)
 	}
 	return t.listFiles(ctx, dir, 0, nil)
+}
+
+// NotIgnored returns those of the names, of files that are there, that git does not ignore, all
+// of them where there is no git.
+func (t *Tree) NotIgnored(ctx context.Context, names []string) ([]string, error) {
+	if _, _, ok := t.Repository(); !ok || len(names) == 0 {
+		return names, nil
+	}
+	args := []string{"ls-files", "-co", "--exclude-standard", "--deduplicate", "-z", "--"}
+	for _, name := range names {
+		args = append(args, ":(literal)"+name)
+	}
+	out, err := t.GitList(ctx, math.MaxInt, args...)
+	if err != nil {
+		return names, ctx.Err()
+	}
+	listed := strings.Split(string(out), "\x00")
+	slices.Sort(listed)
+	return slices.DeleteFunc(names, func(name string) bool { _, ok := slices.BinarySearch(listed, name); return !ok }), nil
 }
 
 // InnerRepositories returns the directories below the tree that git skips since each is a

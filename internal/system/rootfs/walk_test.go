@@ -74,6 +74,31 @@ func TestWalkDir(t *testing.T) {
 	ours := func(fn func(p string, d entry, err error) error) error {
 		return WalkDir(root, ".", func(p string, e *Entry, err error) error { return fn(p, e, err) })
 	}
+	var walks Walks[[]string]
+	listed := 0
+	seen := func() []string {
+		found, err := walks.Find(root, dir, func(s *Seen) (found []string, err error) {
+			listed++
+			err = s.WalkDir(root, ".", func(p string, e *Entry, err error) error {
+				if err != nil {
+					return err
+				}
+				found = append(found, p+" "+e.Type().String())
+				if _, err := os.Lstat(filepath.Join(dir, p, "2")); e.IsDir() && e.Has("2") != (err == nil) {
+					t.Errorf("seed %d: Has is wrong of %s", seed, p)
+				}
+				if e.IsDir() && e.Name() == "3" {
+					return fs.SkipDir
+				}
+				return nil
+			})
+			return found, err
+		})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		return found
+	}
 	for i := range 40 {
 		for range r.IntN(12) {
 			change()
@@ -89,6 +114,9 @@ func TestWalkDir(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Fatalf("seed %d: found\n%q, not\n%q", seed, got, want)
 			}
+			if got := seen(); !slices.Equal(got, want) {
+				t.Fatalf("seed %d: kept\n%q, not\n%q", seed, got, want)
+			}
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
@@ -98,6 +126,10 @@ func TestWalkDir(t *testing.T) {
 	walk(ours)
 	if !notesChanges(int(self.Fd())) {
 		return // no list is kept here
+	}
+	seen()
+	if listed = 0; seen() == nil || listed > 0 {
+		t.Error("a tree that did not change was walked again")
 	}
 	before := listOf(t, self)
 	walk(ours)

@@ -1,14 +1,16 @@
 package secret
 
 import (
-	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
@@ -71,30 +73,40 @@ func dotenvIn(dir string, most int) []Known {
 		return nil
 	}
 	defer root.Close()
+	key, err := filepath.Abs(dir)
+	if err != nil {
+		return nil
+	}
+	names, _ := envFiles.Find(root, fmt.Sprint(most, key), func(s *rootfs.Seen) (names []string, err error) {
+		dirs := 0
+		err = s.WalkDir(root, ".", func(name string, d *rootfs.Entry, err error) error {
+			switch {
+			case err != nil:
+			case d.IsDir() && (slices.Contains(packages, d.Name()) || dirs == most):
+				return fs.SkipDir
+			case d.IsDir():
+				dirs++
+			case Dotfile(d.Name()) && d.Type().IsRegular():
+				names = append(names, name)
+			}
+			return nil
+		})
+		return names, err
+	})
 	var known []Known
-	dirs := 0
-	_ = rootfs.WalkDir(root, ".", func(name string, d *rootfs.Entry, err error) error {
-		switch {
-		case err != nil:
-			return nil
-		case d.IsDir() && (slices.Contains(packages, d.Name()) || dirs == most):
-			return fs.SkipDir
-		case d.IsDir():
-			dirs++
-			return nil
-		case !Dotfile(d.Name()) || !d.Type().IsRegular():
-			return nil
-		}
-		if info, err := root.Lstat(name); err != nil || info.Size() > maxEnvFile {
-			return nil
+	for _, name := range names {
+		if info, err := root.Lstat(name); err != nil || !info.Mode().IsRegular() || info.Size() > maxEnvFile {
+			continue
 		}
 		if b, err := root.ReadFile(name); err == nil {
 			known = append(known, Dotenv(string(b))...)
 		}
-		return nil
-	})
+	}
 	return known
 }
+
+// envFiles keeps where the environment files of workspaces are.
+var envFiles rootfs.Walks[[]string]
 
 // maxEnvFile is the size of an environment file that is read, in bytes, and
 // maxEnvDirs how many directories are searched for them.

@@ -157,6 +157,22 @@ func (s Status) Trusted(name string) bool {
 	return found
 }
 
+// Instructions are the names below Dir of the files of that kind. It reports false where they
+// are not all known: of the zero value, and of a tree too large to be looked at in whole.
+func (s Status) Instructions() (names []string, all bool) {
+	below, err := filepath.Rel(s.Root, s.Dir)
+	if s.Dir == "" || s.Partial || err != nil {
+		return nil, false
+	}
+	for _, f := range s.Files {
+		name, err := filepath.Rel(below, filepath.FromSlash(f.Path))
+		if err == nil && f.Kind == Instructions && filepath.IsLocal(name) {
+			names = append(names, filepath.ToSlash(name))
+		}
+	}
+	return names, true
+}
+
 // rel is a name below the root.
 func (s Status) rel(name string) (string, bool) {
 	if !filepath.IsAbs(name) {
@@ -202,8 +218,33 @@ func look(dir string) (Status, error) {
 	if err != nil {
 		return st, err
 	}
+	found, err := walks.Find(root, real, func(s *rootfs.Seen) (named, error) { return find(s, root) })
+	st.Partial = found.partial
+	for _, p := range found.names { // what they contain is read each time
+		f := File{Path: path.Join(filepath.ToSlash(below), p), Kind: kindOf(p)}
+		if f.read(root, p); f.Kind == Config {
+			f.State, f.Why = Never, "tools, approvals, the sandbox, servers, addresses and trust come from your own configuration alone"
+		}
+		st.Files = append(st.Files, f)
+	}
+	for _, d := range Around(real) {
+		st.lookAt(d)
+	}
+	slices.SortFunc(st.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return st, err
+}
+
+// named are the names below a directory that would have a say.
+type named struct {
+	names   []string
+	partial bool
+}
+
+var walks rootfs.Walks[named]
+
+func find(s *rootfs.Seen, root *os.Root) (n named, err error) {
 	dirs := 0
-	err = rootfs.WalkDir(root, ".", func(p string, d *rootfs.Entry, err error) error {
+	err = s.WalkDir(root, ".", func(p string, d *rootfs.Entry, err error) error {
 		if err != nil {
 			if d != nil && d.IsDir() && p != "." {
 				return fs.SkipDir
@@ -211,29 +252,21 @@ func look(dir string) (Status, error) {
 			return err
 		}
 		if d.IsDir() {
-			if p != "." && (skipped(p, d.Name()) || nested(root, p)) {
+			if p != "." && (skipped(p, d.Name()) || d.Has(".git")) { // the top of another repository
 				return fs.SkipDir
 			}
 			if dirs++; dirs > maxDirs {
-				st.Partial = true
+				n.partial = true
 				return fs.SkipAll
 			}
 			return nil
 		}
-		if kind := kindOf(p); kind != "" {
-			f := File{Path: path.Join(filepath.ToSlash(below), p), Kind: kind}
-			if f.read(root, p); kind == Config {
-				f.State, f.Why = Never, "tools, approvals, the sandbox, servers, addresses and trust come from your own configuration alone"
-			}
-			st.Files = append(st.Files, f)
+		if kindOf(p) != "" {
+			n.names = append(n.names, p)
 		}
 		return nil
 	})
-	for _, d := range Around(real) {
-		st.lookAt(d)
-	}
-	slices.SortFunc(st.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	return st, err
+	return n, err
 }
 
 // Around are the directories around one in its work tree, from the top down. What
@@ -274,12 +307,6 @@ func top(dir string) string {
 		return top
 	}
 	return dir
-}
-
-// nested reports whether p is the top of another repository.
-func nested(root *os.Root, p string) bool {
-	_, err := root.Lstat(path.Join(p, ".git"))
-	return err == nil
 }
 
 // skipped are directories without the project's own words.
