@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -112,7 +113,10 @@ const (
 )
 
 // A version is content that a file has or had.
-type version struct{ object, name string }
+type version struct {
+	Object string `json:"object"` // git's name of it
+	Name   string `json:"name"`   // of the file, below the top of the work tree
+}
 
 // versions lists the contents that files have or had, newest first, in any commit of any branch.
 func (g *Repo) versions(ctx context.Context, want func(name string) bool, specs ...string) ([]version, error) {
@@ -138,8 +142,8 @@ func chosen(all []version, want func(name string) bool) []version {
 	seen := map[string]bool{}
 	var out []version
 	for _, v := range all {
-		if want(v.name) && !seen[v.object] && len(out) < maxVersions && strings.Trim(v.object, "0") != "" {
-			seen[v.object] = true
+		if want(v.Name) && !seen[v.Object] && len(out) < maxVersions && strings.Trim(v.Object, "0") != "" {
+			seen[v.Object] = true
 			out = append(out, v)
 		}
 	}
@@ -147,7 +151,7 @@ func chosen(all []version, want func(name string) bool) []version {
 }
 
 // head lists the files of the last commit.
-func (g *Repo) head(ctx context.Context) []version {
+func (g *Repo) head(ctx context.Context) ([]version, error) {
 	return g.entries(ctx, func(meta []string) string {
 		if meta[1] != "blob" {
 			return ""
@@ -157,14 +161,14 @@ func (g *Repo) head(ctx context.Context) []version {
 }
 
 // index lists the files of the index.
-func (g *Repo) index(ctx context.Context) []version {
+func (g *Repo) index(ctx context.Context) ([]version, error) {
 	return g.entries(ctx, func(meta []string) string { return meta[1] }, "ls-files", "-s", "-z", "--full-name", "--", ":(top)")
 }
 
-func (g *Repo) entries(ctx context.Context, object func(meta []string) string, args ...string) []version {
+func (g *Repo) entries(ctx context.Context, object func(meta []string) string, args ...string) ([]version, error) {
 	list, err := g.ListNames(ctx, args...)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	var out []version
 	for _, entry := range list {
@@ -173,15 +177,51 @@ func (g *Repo) entries(ctx context.Context, object func(meta []string) string, a
 			out = append(out, version{object(f), name})
 		}
 	}
-	return out
+	return out, nil
 }
 
-// content returns the content of an object, or "" if it cannot be read or is larger than
-// maxSecretFile.
-func (g *Repo) content(ctx context.Context, object string) string {
-	b, err := g.Capture(ctx, nil, process.Cmd{Args: []string{"cat-file", "blob", object}}, maxSecretFile)
-	if err != nil {
-		return ""
+// contents returns the content of each version, "" of one that cannot be read or is larger than
+// maxSecretFile. It starts two gits, however many there are.
+func (g *Repo) contents(ctx context.Context, all []version) ([]string, error) {
+	texts := make([]string, len(all))
+	var ask strings.Builder
+	for _, v := range all {
+		ask.WriteString(v.Object + "\n")
 	}
-	return string(b)
+	if len(all) == 0 {
+		return nil, nil
+	}
+	sizes, err := g.Capture(ctx, nil, process.Cmd{Args: []string{"cat-file", "--batch-check"}, Stdin: []byte(ask.String())}, maxGitOut)
+	if err != nil {
+		return nil, err
+	}
+	ask.Reset()
+	for line := range strings.Lines(string(sizes)) { // object type size
+		f := strings.Fields(line)
+		if size, err := strconv.Atoi(f[len(f)-1]); len(f) == 3 && err == nil && f[1] == "blob" && size <= maxSecretFile {
+			ask.WriteString(f[0] + "\n")
+		}
+	}
+	out, err := g.Capture(ctx, nil, process.Cmd{Args: []string{"cat-file", "--batch"}, Stdin: []byte(ask.String())}, maxVersions*(maxSecretFile+100))
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	for len(out) > 0 {
+		head, rest, _ := bytes.Cut(out, []byte("\n"))
+		f := strings.Fields(string(head))
+		if len(f) != 3 {
+			out = rest // one that has gone meanwhile
+			continue
+		}
+		size, err := strconv.Atoi(f[2])
+		if err != nil || size >= len(rest) {
+			break
+		}
+		found[f[0]], out = string(rest[:size]), rest[size+1:]
+	}
+	for i, v := range all {
+		texts[i] = found[v.Object]
+	}
+	return texts, nil
 }

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,7 +37,7 @@ func TestFileSecrets(t *testing.T) {
 	dirtest.Write(t, filepath.Join(dir, "deep/er/.env"), "E=fifth66value\n")
 	found := func(dir string) []string {
 		var values []string
-		for _, k := range FileSecrets(t.Context(), dir, nil) {
+		for _, k := range FileSecrets(t.Context(), dir, SecretSearch{}) {
 			values = append(values, k.Value)
 		}
 		slices.Sort(values)
@@ -58,7 +59,7 @@ func TestFileSecrets(t *testing.T) {
 	if got, want := found(dir), []string{"fifth66value", "second22value"}; !slices.Equal(got, want) {
 		t.Errorf("with a history that cannot be read: got %v, want %v of the files and the last commit", got, want)
 	}
-	if got := FileSecrets(t.Context(), t.TempDir(), nil); got != nil {
+	if got := FileSecrets(t.Context(), t.TempDir(), SecretSearch{}); got != nil {
 		t.Errorf("a directory without anything: %v", got)
 	}
 }
@@ -88,7 +89,7 @@ func TestFileSecretsOfDeniedFiles(t *testing.T) {
 	dirtest.Write(t, filepath.Join(dir, "conf/Prod.yaml"), "password: the work tree's\n")
 
 	names := &rootfs.DenyList{Deny: []string{"conf/prod.{yaml,yml}", "*.tfvars"}}
-	hide := secret.NewRedactor(secret.Options{}).With(FileSecrets(t.Context(), dir, names)...)
+	hide := secret.NewRedactor(secret.Options{}).With(FileSecrets(t.Context(), dir, SecretSearch{Names: names})...)
 	for _, line := range []string{"password: older one", "+password: newer one", "correct horse", "MIIBcertificate", "password: kept one", "password: staged one", "password: the work tree's"} {
 		if got, hit := hide.String("x " + line); !hit || strings.Contains(got, "one") || strings.Contains(got, "horse") {
 			t.Errorf("%q is shown as %q", line, got)
@@ -99,4 +100,88 @@ func TestFileSecretsOfDeniedFiles(t *testing.T) {
 			t.Errorf("%q, which stands in a file that may be read, is shown as %q", line, got)
 		}
 	}
+}
+
+// The answer of a history is kept by what decides it: the refs of all work trees and the index.
+// Whatever changes one of them has the history searched again, and an error is not kept.
+func TestFileSecretsKept(t *testing.T) {
+	_, dir := gitRepo(t)
+	data := t.TempDir()
+	var warned []string
+	find := func(dir string) string {
+		warned = nil
+		warn := func(format string, args ...any) { warned = append(warned, fmt.Sprintf(format, args...)) }
+		hide := FileSecrets(t.Context(), dir, SecretSearch{Names: &rootfs.DenyList{Deny: []string{"prod.yaml"}}, Data: data, Warn: warn})
+		fresh := FileSecrets(t.Context(), dir, SecretSearch{Names: &rootfs.DenyList{Deny: []string{"prod.yaml"}}})
+		if !slices.Equal(hide, fresh) {
+			t.Errorf("%v are kept, and there are %v", hide, fresh)
+		}
+		var values []string
+		for _, k := range hide {
+			values = append(values, k.Value)
+		}
+		slices.Sort(values)
+		return strings.Join(slices.Compact(values), " ")
+	}
+	answers := func() int {
+		entries, err := os.ReadDir(filepath.Join(data, "cache", "versions"))
+		dirtest.Must(t, err)
+		return len(entries)
+	}
+	commit := func(dir, name, text string) {
+		dirtest.Write(t, filepath.Join(dir, name), text)
+		dirtest.Git(t, dir, "add", "-f", name)
+		dirtest.Git(t, dir, "commit", "-qm", name)
+	}
+	want := func(dir, want string) {
+		t.Helper()
+		for range 2 {
+			if got := find(dir); got != want || len(warned) > 0 {
+				t.Errorf("got %q, want %q; warned %q", got, want, warned)
+			}
+		}
+	}
+	commit(dir, ".env", "A=first11value\n")
+	want(dir, "first11value")
+	n := answers()
+	want(dir, "first11value")
+	if again := answers(); again != n {
+		t.Errorf("%d answers, %d before: nothing had changed", again, n)
+	}
+	commit(dir, ".env", "A=second22value\n")
+	want(dir, "first11value second22value")
+	dirtest.Git(t, dir, "pack-refs", "--all")
+	dirtest.Git(t, dir, "branch", "loose")
+	dirtest.Git(t, dir, "commit", "-q", "--amend", "--allow-empty", "-m", "again")
+	want(dir, "first11value second22value")
+	dirtest.Write(t, filepath.Join(dir, "prod.yaml"), "phrase: staged33one\n")
+	dirtest.Git(t, dir, "add", "-f", "prod.yaml")
+	want(dir, "first11value phrase: staged33one second22value staged33one")
+	side := filepath.Join(t.TempDir(), "side")
+	dirtest.Git(t, dir, "worktree", "add", "-q", "--detach", side)
+	commit(side, ".env", "A=fourth44value\n") // a HEAD that no branch has
+	want(dir, "first11value fourth44value phrase: staged33one second22value staged33one")
+	want(side, "first11value fourth44value second22value")
+	dirtest.Git(t, dir, "rm", "-q", "--cached", "prod.yaml")
+	dirtest.Must(t, os.Remove(filepath.Join(dir, "prod.yaml")))
+	dirtest.Git(t, dir, "tag", "-f", "another")
+	first := strings.TrimSpace(dirtest.Git(t, dir, "rev-list", "--max-parents=0", "HEAD"))
+	object := filepath.Join(dir, ".git/objects", first[:2], first[2:])
+	dirtest.Must(t, os.Rename(object, object+".gone"))
+	if find(dir); len(warned) == 0 || !strings.Contains(warned[0], "was not searched whole") {
+		t.Errorf("a history that cannot be read: warned %q", warned)
+	}
+	dirtest.Must(t, os.Rename(object+".gone", object))
+	want(dir, "first11value fourth44value second22value")
+	commit(dir, "prod.yaml", "region: eu-west-1\n")
+	hidden := "eu-west-1 first11value fourth44value region: eu-west-1 second22value"
+	want(dir, hidden)
+	commit(dir, "main.txt", "region: eu-west-1\n") // everybody may read it there
+	want(dir, "first11value fourth44value second22value")
+	dirtest.Write(t, filepath.Join(dir, "main.txt"), "other\n")
+	want(dir, "first11value fourth44value second22value") // the index has the line
+	commit(dir, "main.txt", "other\n")
+	want(dir, hidden)
+	dirtest.Git(t, dir, "checkout", "-q", "HEAD^")
+	want(dir, "first11value fourth44value second22value")
 }

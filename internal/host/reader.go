@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/hint"
@@ -43,7 +42,9 @@ type Reader struct {
 	Rules   permit.Rules
 	Names   *workspace.DenyList // nil: the usual list
 	Secrets *secret.Redactor
-	Model   string
+	// Find finds the secrets in the files of the workspace that no tool may read. Nil: there are none.
+	Find  func(ctx context.Context, dir string) []secret.Known
+	Model string
 	// NoImages returns why a model is sure to take no images, "" if it takes them.
 	// Nil: nothing is known of models.
 	NoImages func(ctx context.Context, model string) string
@@ -78,8 +79,8 @@ func (from *Reader) Read(ctx context.Context, a *executor.Attached) (taint tools
 	if len(list) > mostAttached {
 		return 0, problem.Invalidf("name directories, or let the agent read the files", "%d files are attached, and %d may be", len(list), mostAttached)
 	}
-	if len(list) > 0 { // it takes git some time
-		r.hide = r.Secrets.With(git.FileSecrets(ctx, r.Dir, r.Names)...)
+	if r.hide = r.Secrets; len(list) > 0 && r.Find != nil { // it takes git some time
+		r.hide = r.Secrets.With(r.Find(ctx, r.Dir)...)
 	}
 	images := 0
 	for i := range list {

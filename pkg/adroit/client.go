@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/host"
 	"github.com/adroit-run/adroit/internal/host/catalog"
@@ -235,7 +234,7 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r *executor.ToolRe
 	dir := func(string) (string, error) { return c.Dir, nil }
 	runners := hooks.In(dir, rt.o.Hooks)
 	defer func() { err = errors.Join(err, runners.Close()) }()
-	hide := rt.o.Secrets.With(git.FileSecrets(ctx, c.Dir, rt.o.Names)...)
+	hide := rt.o.Secrets.With(rt.fileSecrets(ctx, c.Dir)...)
 	client := rt.o.Network.Client()
 	defer client.CloseIdleConnections()
 	h := host.Host{

@@ -177,7 +177,7 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 		return hide, func() error { client.CloseIdleConnections(); return nil }, nil
 	}
 	rt.o.guardOwn()
-	hide := rt.o.Secrets.With(git.FileSecrets(ctx, j.Dir, rt.o.Names)...).With(catalog.Secrets(c.Servers)...)
+	hide := rt.o.Secrets.With(rt.fileSecrets(ctx, j.Dir)...).With(catalog.Secrets(c.Servers)...)
 	b, err := rt.openWorkspaces(j, c, hide)
 	if err != nil {
 		return nil, nil, err
@@ -188,6 +188,11 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 	h.Policy = rt.o.Policy
 	h.Middleware, h.Context, h.Secrets = rt.around(runners, b), rt.memory.With(b.Dir, hide), hide
 	return hide, func() error { return errors.Join(runners.Close(), b.Close()) }, nil
+}
+
+// fileSecrets returns the secrets in the files of a directory that no tool may read.
+func (rt *Runtime) fileSecrets(ctx context.Context, dir string) []secret.Known {
+	return git.FileSecrets(ctx, dir, git.SecretSearch{Names: rt.o.Names, Data: rt.data(), Warn: rt.warn})
 }
 
 // around lists what happens around a call of a tool, outermost first: the

@@ -167,7 +167,7 @@ func (rt *Runtime) attach(ctx context.Context, p *Plan, agent *agents.DynamicAge
 
 // readAttached reads what goes with a message. fetch has it fetch pages of the web.
 func (rt *Runtime) readAttached(ctx context.Context, r host.Reader, a *executor.Attached, m ModelSource, fetch bool) (tools.Taint, error) {
-	r.Names, r.Secrets = rt.o.Names, rt.o.Secrets
+	r.Names, r.Secrets, r.Find = rt.o.Names, rt.o.Secrets, rt.fileSecrets
 	if c, ok := m.(ModelCatalog); ok {
 		r.NoImages = c.NoImages
 	}

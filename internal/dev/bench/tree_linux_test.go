@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/dev/testenv"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
 // BenchmarkTree compares the CPU time of a job that reads one file with git status, in a
 // repository of 50,000 files.
 func BenchmarkTree(b *testing.B) {
-	job := newTreeJob(b, 50_000)
+	job := newTreeJob(b, programIn(b), 50_000)
 	for b.Loop() {
 		status, ours := time.Hour, time.Hour
 		for range 3 {
@@ -29,14 +30,14 @@ func BenchmarkTree(b *testing.B) {
 }
 
 // TestTreeCalls bounds the calls of the system by which a job that reads one file looks at
-// the files of its repository: no part looks at each.
+// the files of its repository: no part looks at each, and once the cache has what the history
+// has, a directory is opened once, and no git is started.
 func TestTreeCalls(t *testing.T) {
 	testenv.NeedsProgram(t, "strace")
 	const files = 4000
-	looks := func(files int) int {
-		job := newTreeJob(t, files)
+	calls := func(job treeJob, names string) string {
 		trace := filepath.Join(job.dir, "trace")
-		cmd := job.command("strace", append([]string{"-f", "-qq", "-o", trace, "-e", "trace=newfstatat,lstat,stat,statx", job.bin}, treeArgs...)...)
+		cmd := job.command("strace", append([]string{"-f", "-qq", "-s", "300", "-e", "signal=none", "-o", trace, "-e", "trace=" + names, job.bin}, treeArgs...)...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -44,12 +45,32 @@ func TestTreeCalls(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return strings.Count(string(text), "\n")
+		return string(text)
 	}
-	few, many := looks(100), looks(100+files)
+	looks := func(job treeJob) int {
+		return strings.Count(calls(job, "newfstatat,lstat,stat,statx,openat,openat2"), "\n")
+	}
+	bin := programIn(t)
+	small, large := newTreeJob(t, bin, 100), newTreeJob(t, bin, 100+files)
+	few, many := looks(small), looks(large)
 	t.Logf("%d calls, %d with %d more files", few, many, files)
 	if many-few > files/2 {
 		t.Errorf("%d looks at %d more files: one walk of the tree takes the types from its directories", many-few, files)
+	}
+	time.Sleep(rootfs.ClockGranularity) // the directories are older than that
+	few, many = looks(small), looks(large)
+	t.Logf("%d calls, %d with %d more files in %d more directories, the second time", few, many, files, files/100)
+	if many-few > 20*files/100 {
+		t.Errorf("%d looks at %d more directories", many-few, files/100)
+	}
+	trace := calls(large, "execve")
+	for line := range strings.Lines(trace) {
+		if strings.Contains(line, `"ls-`) || strings.Contains(line, `"log"`) {
+			t.Errorf("the second job asks git again: %s", line)
+		}
+	}
+	if !strings.Contains(trace, "execve") {
+		t.Error("no program is seen: nothing is tested")
 	}
 }
 
@@ -58,13 +79,20 @@ var treeArgs = []string{"run", "hand", "go", "-m", "script:../turns.yaml"}
 // A treeJob is a repository with many files, and a job that reads one of them.
 type treeJob struct{ dir, bin string }
 
-func newTreeJob(tb testing.TB, files int) treeJob {
+// programIn builds the program.
+func programIn(tb testing.TB) (bin string) {
 	tb.Helper()
-	dir := tb.TempDir()
-	j := treeJob{dir, filepath.Join(dir, "adroit")}
-	if out, err := exec.Command("go", "build", "-o", j.bin, "github.com/adroit-run/adroit/cmd/adroit").CombinedOutput(); err != nil {
+	bin = filepath.Join(tb.TempDir(), "adroit")
+	if out, err := exec.Command("go", "build", "-o", bin, "github.com/adroit-run/adroit/cmd/adroit").CombinedOutput(); err != nil {
 		tb.Fatalf("go build: %v\n%s", err, out)
 	}
+	return bin
+}
+
+func newTreeJob(tb testing.TB, bin string, files int) treeJob {
+	tb.Helper()
+	dir := tb.TempDir()
+	j := treeJob{dir, bin}
 	write := func(name, text string) {
 		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

@@ -54,9 +54,13 @@ func (k *Keeper) With(dir func(at string) (string, error), hide *secret.Redactor
 	}
 }
 
+func (k *Keeper) find(ctx context.Context, dir string) []secret.Known {
+	return git.FileSecrets(ctx, dir, git.SecretSearch{Names: k.Names, Data: k.Data, Warn: k.Warn})
+}
+
 // Keep keeps a fact of a person or of another program for a directory.
 func (k *Keeper) Keep(ctx context.Context, dir string, n memory.Addition) (memory.Fact, error) {
-	b := &call{Keeper: k, id: n.ID, dir: dir, hide: k.Secrets.With(git.FileSecrets(ctx, dir, k.Names)...)}
+	b := &call{Keeper: k, id: n.ID, dir: dir, hide: k.Secrets.With(k.find(ctx, dir)...)}
 	return b.keep(ctx, n)
 }
 
@@ -265,7 +269,7 @@ func (k *Keeper) Import(ctx context.Context, project string, facts []memory.Fact
 	if err != nil {
 		return 0, nil, err
 	}
-	hide := k.Secrets.With(git.FileSecrets(ctx, project, k.Names)...)
+	hide := k.Secrets.With(k.find(ctx, project)...)
 	known, add, now := 0, []memory.Addition(nil), time.Now()
 	for i, f := range facts {
 		f.Project, f.Job, f.Step, f.Untrusted = project, "", "", true

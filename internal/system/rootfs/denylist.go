@@ -1,7 +1,9 @@
 package rootfs
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
 	"fmt"
 	"path"
 	"slices"
@@ -245,6 +247,16 @@ func (n *DenyList) quick() []string {
 		}
 	}
 	return all
+}
+
+// Digest identifies the names that the list and the operator's changes to it deny.
+func (n *DenyList) Digest() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q", namesText)
+	if n != nil {
+		fmt.Fprintf(h, "%q %q", n.Deny, n.Allow)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // NameError returns an error in words for a model or a person if name, as it

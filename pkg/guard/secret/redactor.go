@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -125,16 +126,25 @@ func Lines(name, text string) []Known {
 		kind = "line of a denied file"
 	}
 	var out []Known
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if len(line) >= MinKnown {
-			out = append(out, Known{Name: kind, Value: line})
-		}
-		if i := strings.IndexAny(line, "=:"); i >= 0 {
-			if value := strings.Trim(line[i+1:], " \t\"',;"); len(value) >= MinKnown && !plain(value) {
-				out = append(out, Known{Name: kind, Value: value})
+	for value := range LineValues(text) {
+		out = append(out, Known{Name: kind, Value: value})
+	}
+	return out
+}
+
+// LineValues yields the values of [Lines].
+func LineValues(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for line := range strings.Lines(text) {
+			line = strings.TrimSpace(line)
+			if len(line) >= MinKnown && !yield(line) {
+				return
+			}
+			if i := strings.IndexAny(line, "=:"); i >= 0 {
+				if value := strings.Trim(line[i+1:], " \t\"',;"); len(value) >= MinKnown && !plain(value) && !yield(value) {
+					return
+				}
 			}
 		}
 	}
-	return out
 }

@@ -279,7 +279,7 @@ func (ch *change) check(ctx context.Context, e *kit.Env, g *git.Repo) error {
 			return kit.Usagef("take it out: git rm --cached, or git rebase if it is committed", "%s is on the list of secrets, and the pull request would publish it", name)
 		}
 	}
-	hide := config.Redactor(conf, e.Getenv, git.FileSecrets(ctx, ch.root, list)...)
+	hide := config.Redactor(conf, e.Getenv, git.FileSecrets(ctx, ch.root, git.SecretSearch{Names: list, Data: conf.DataDir, Warn: e.Warn})...)
 	added, where := additions(ch.diff)
 	for _, f := range hide.Find(added) {
 		return kit.Usagef("take it out, and out of the commits; if it is none, name it in secrets.known: "+f.Fingerprint,

@@ -121,7 +121,7 @@ func redacted(ctx context.Context, e *kit.Env, root string, texts map[string]str
 	if err != nil {
 		return nil, err
 	}
-	hide := config.Redactor(conf, e.Getenv, git.FileSecrets(ctx, root, conf.Names())...)
+	hide := config.Redactor(conf, e.Getenv, git.FileSecrets(ctx, root, git.SecretSearch{Names: conf.Names(), Data: conf.DataDir, Warn: e.Warn})...)
 	in := map[string]json.RawMessage{}
 	for name, text := range texts {
 		text, _ = hide.String(text)
