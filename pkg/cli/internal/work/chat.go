@@ -41,7 +41,8 @@ func NewChat(e *kit.Env) *cobra.Command {
 			"killed. /help lists the commands and keys.\n\n" +
 			"Without a terminal, or with --plain, each line of standard input is a message, a backslash at its end goes on\n" +
 			"in the next line, and the conversation is printed to standard output.\n\n" +
-			"Exit codes: 0 left, 2 usage, 4 input ended while a question waits, 130 and 143 stopped by a signal.",
+			"Exit codes: 0 left, 2 usage, 3 the last turn of lines was stuck, 4 input ended while a question waits,\n" +
+			"130 and 143 stopped by a signal.",
 		Example: "  adroit chat -m ollama/qwen3:8b\n  adroit chat --resume\n  echo \"what does this project do?\" | adroit chat",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

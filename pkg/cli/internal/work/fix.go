@@ -55,7 +55,7 @@ func NewFix(e *kit.Env) *cobra.Command {
 			"code are passed on. If it fails, a job begins that finds out why: code decides\n" +
 			"about what the machine lacks, an agent repairs what the project has wrong, and\n" +
 			"the command is run again, in the sandbox. Where a person is needed the job waits\n" +
-			"for adroit signal ID continue or abort, from anywhere, and says what to do.\n\n" +
+			"for adroit answer continue or abort, from anywhere, and says what to do.\n\n" +
 			"One argument is shell text; several are one command. --phases runs several in\n" +
 			"order instead: those of Go, Rust, Node and Python packages are found by their\n" +
 			"files. After a repair the phases before it are run again, but none that publishes.\n\n" +

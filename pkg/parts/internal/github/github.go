@@ -64,7 +64,7 @@ func (c *Config) Key() string { return "github" }
 // Settings are its keys.
 func (c *Config) Settings() []adroit.PartSetting {
 	return []adroit.PartSetting{
-		{Key: "token_env", About: "The environment variable that holds the token of the GitHub tools; without it no agent is offered them. See [github.md](github.md)", Default: "none"},
+		{Key: "token_env", About: "The environment variable with the token of the GitHub tools; without it no agent is offered them. See [github.md](github.md)", Default: "none"},
 		{Key: "host", About: "The name of a GitHub Enterprise server in place of `github.com`", Default: "github.com"},
 	}
 }

@@ -42,7 +42,7 @@ func (c feedChannel) check() error {
 		errs = append(errs, fmt.Errorf("show/description: it has %d bytes; Apple takes %d", len(c.Description), maxDescription))
 	}
 	if _, err := mail.ParseAddress(c.Email); c.Email != "" && err != nil {
-		errs = append(errs, fmt.Errorf("show/email: %q is no address of a mailbox", c.Email))
+		errs = append(errs, fmt.Errorf("show/email: %q isn't an e-mail address", c.Email))
 	}
 	if c.Category != "" {
 		if parent, sub := c.category(); !isCategory(parent, sub) {

@@ -258,7 +258,7 @@ func picture(ctx context.Context, env *tools.Env, name string) (width, height in
 		err = json.Unmarshal(bytes.TrimSpace(out), &p)
 	}
 	if err != nil || len(p.Streams) == 0 || p.Streams[0].Width <= 0 || p.Streams[0].Height <= 0 {
-		return 0, 0, fmt.Errorf("%q is no picture that can be read; give a .jpg or .png whose extension matches its content", name)
+		return 0, 0, fmt.Errorf("cannot read %q as an image; give a .jpg or .png whose extension matches its content", name)
 	}
 	width, height = p.Streams[0].Width, p.Streams[0].Height
 	if width > maxPixels || height > maxPixels {

@@ -96,7 +96,7 @@ func TestShowRefused(t *testing.T) {
 	for want, change := range map[string]func(*feedChannel){
 		"below Arts there are Books":       func(c *feedChannel) { c.Category = "Arts > Bread" },
 		"the first part is one of Arts":    func(c *feedChannel) { c.Category = "Bread" },
-		"no address of a mailbox":          func(c *feedChannel) { c.Email = "ann" },
+		"isn't an e-mail address":          func(c *feedChannel) { c.Email = "ann" },
 		"no code like en":                  func(c *feedChannel) { c.Language = "english" },
 		"show/image":                       func(c *feedChannel) { c.Image = "cover.jpg" },
 		"Apple takes 4000":                 func(c *feedChannel) { c.Description = strings.Repeat("x", 4001) },

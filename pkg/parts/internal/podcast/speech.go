@@ -68,7 +68,7 @@ func (t Transcription) server(getenv func(string) string) (*speechServer, error)
 	s.Model, s.Timeout = cmp.Or(t.Model, "whisper-1"), cmp.Or(t.Timeout, 10*time.Minute)
 	if t.KeyEnv != "" {
 		if s.key = getenv(t.KeyEnv); s.key == "" {
-			return nil, fmt.Errorf("speech to text needs a key and %s is not set; this is the operator's to mend", t.KeyEnv)
+			return nil, fmt.Errorf("speech to text needs a key and %s is not set; only the user can fix this", t.KeyEnv)
 		}
 	}
 	switch t.Server {
@@ -214,7 +214,7 @@ func (s *speechServer) refusal(resp *http.Response) error {
 	advice := ""
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		advice = "; the key in " + cmp.Or(s.KeyEnv, "transcription.key_env") + " is the operator's to mend"
+		advice = "; the key in " + cmp.Or(s.KeyEnv, "transcription.key_env") + " is wrong, which only the user can fix"
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		advice = "; transcription.url ends in /v1 for servers like OpenAI's, and whisper.cpp needs server: whisper.cpp"
 	case http.StatusRequestEntityTooLarge:
@@ -241,9 +241,9 @@ func (t *Transcription) Key() string { return "transcription" }
 func (t *Transcription) Settings() []adroit.PartSetting {
 	return []adroit.PartSetting{
 		{Key: "server", About: "The wire of the server that turns speech into text for transcribe_audio: `openai` (`/audio/transcriptions`, if left out) or `whisper.cpp` (`/inference`)"},
-		{Key: "url", About: "Its address, such as https://api.openai.com/v1 or http://127.0.0.1:8080; what is not public must be in network.allow as well. Without it there is no transcribe_audio"},
+		{Key: "url", About: "Its address, such as https://api.openai.com/v1 or http://127.0.0.1:8080; what is not public must be in network.allow as well. Without it transcribe_audio is not offered"},
 		{Key: "model", About: "The model of an `openai` server; one that gives times: `whisper-1` if left out"},
-		{Key: "key_env", About: "The environment variable that holds the key"},
+		{Key: "key_env", About: "The environment variable with the key"},
 		{Key: "timeout", About: "Of one part of a recording; ten minutes if left out"},
 	}
 }

@@ -239,10 +239,10 @@ func (c *Config) Settings() []adroit.PartSetting {
 		{Key: "calendars.NAME.url", About: "An .ics address (also a Google calendar's), or a CalDAV collection; `config show` shows its host only"},
 		{Key: "calendars.NAME.kind", About: "`ics`, or `caldav` to ask the server by CalDAV"},
 		{Key: "calendars.NAME.user", About: "The user name, if it wants one"},
-		{Key: "calendars.NAME.key_env", About: "The environment variable that holds the password"},
+		{Key: "calendars.NAME.key_env", About: "The environment variable with the password"},
 		{Key: "search.engine", About: "Who searches for web_search: `searxng` or `brave`; without it nobody does"},
 		{Key: "search.url", About: "The address of the SearxNG, whose settings must list json under search.formats"},
-		{Key: "search.key_env", About: "The environment variable that holds the key; Brave needs one"},
+		{Key: "search.key_env", About: "The environment variable with the key; Brave needs one"},
 		{Key: "links.NAME", About: "An address that static_links lists"},
 	}
 }

@@ -54,7 +54,7 @@ func (d *webTools) search(ctx context.Context, env *tools.Env, in searchInput) (
 	key := ""
 	if d.Search.KeyEnv != "" {
 		if key = d.Getenv(d.Search.KeyEnv); key == "" {
-			return tools.Result{}, fmt.Errorf("searching needs a key and %s is not set; this is the operator's to mend, go on with addresses that you know", d.Search.KeyEnv)
+			return tools.Result{}, fmt.Errorf("searching needs a key and %s is not set; only the user can fix this; continue with addresses that you know", d.Search.KeyEnv)
 		}
 	}
 	q := url.Values{"q": {in.Query}}
@@ -128,7 +128,7 @@ func readHits(engine string, body []byte) ([]hit, error) {
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
 		if engine == "searxng" && strings.HasPrefix(strings.TrimSpace(string(body[:min(len(body), 100)])), "<") {
-			return nil, errors.New("the SearxNG answered with a page: its settings must list json under search.formats; this is the operator's to mend")
+			return nil, errors.New("the SearxNG answered with a page: its settings must list json under search.formats; only the user can fix this")
 		}
 		return nil, errors.New("the search engine's answer is not the JSON that it should be")
 	}

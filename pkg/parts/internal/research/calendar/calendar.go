@@ -175,7 +175,7 @@ func (c calendars) icsOf(ctx context.Context, env *tools.Env, in input, from, to
 	r := fetch.Request{What: what, URL: u, Accept: "text/calendar, */*;q=0.5", Cached: !s.caldav(), User: s.User}
 	if s.KeyEnv != "" {
 		if r.Password = c.Getenv(s.KeyEnv); r.Password == "" {
-			return nil, "", fmt.Errorf("calendar %s needs a password and %s is not set; this is the operator's to mend, go on without it", what, s.KeyEnv)
+			return nil, "", fmt.Errorf("calendar %s needs a password and %s is not set; only the user can fix this; continue without the calendar", what, s.KeyEnv)
 		}
 	}
 	if s.caldav() {
