@@ -70,7 +70,7 @@ func TestChatStreams(t *testing.T) {
 				t.Errorf("the model was asked %s", got)
 			}
 			s.pieces <- "Half of a sentence with more to come "
-			at = x.see(at, "sentence with more to com")
+			at = x.see(at, "     Half of a sentence with more to")
 			at = x.see(at, "writing")
 			x.write("\x1b")
 			at = x.see(at, "the answer broke off here")
@@ -79,7 +79,12 @@ func TestChatStreams(t *testing.T) {
 			x.write("go on\r")
 			<-s.asked
 			s.pieces <- "One.\n"
-			s.pieces <- "\nTwo.\n\nThree."
+			s.pieces <- "\nTwo.\n\n| Name | What it does |\n|---|--:|\n| cart | adds `prices` |\n"
+			s.pieces <- "\n" + strings.Repeat("Many words of a paragraph. ", 12)
+			at = x.see(at, "     cart   adds \x1b[35mprices\x1b[0m")
+			at = x.see(at, "     Many words of a paragraph.") // rows are finished while it goes on
+			s.pieces <- "\n\n```go\nfunc f() {}\n```\n"
+			at = x.see(at, "\x1b[35mfunc\x1b[0m f() {}")
 			s.pieces <- ""
 			at = x.see(at, "100 tokens in")
 			x.write("\x04")
@@ -87,10 +92,10 @@ func TestChatStreams(t *testing.T) {
 				t.Error("it did not leave in order")
 			}
 			text := sequences.ReplaceAllString(x.text(), "")
-			if !regexp.MustCompile(`     Half of a sentence with more to\s+come\s*\n *the answer broke off here`).MatchString(text) {
+			if !regexp.MustCompile(`(to|    ) come *\s*\n *the answer broke off here`).MatchString(text) {
 				t.Errorf("what was written before Esc is gone:\n%q", text)
 			}
-			for _, once := range []string{"     One.\r\n", "     Two.\r\n"} {
+			for _, once := range []string{"     One.\r\n", "     Two.\r\n", "     Many words of a paragraph.", "     func f() {}\r\n"} {
 				if n := strings.Count(sequences.ReplaceAllString(x.text()[behind:], ""), once); n != 1 {
 					t.Errorf("%q was printed %d times:\n%q", once, n, x.text()[behind:])
 				}

@@ -139,7 +139,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.AddCommand(
 		work.NewRun(e), conversation, work.NewContinue(e), work.NewFix(e), work.NewCommit(e), work.NewCompare(e), jobcmd.NewJobs(e), jobcmd.NewSignal(e), define.NewAgents(e), define.NewPipelines(e), define.NewSkills(e), define.NewTools(e), define.NewMCP(e), jobcmd.NewMemory(e), acp.New(e), machine.NewModels(e),
-		machine.NewTrust(e), machine.NewSetup(e), machine.NewLogin(e), machine.NewLogout(e), machine.NewDoctor(e), jobcmd.NewStats(e), jobcmd.NewFailures(e), jobcmd.NewBackup(e), jobcmd.NewRestore(e), work.NewDemo(e), serve.NewServe(e), machine.NewConfig(e), kit.NewVersion(e), kit.NewCompletion(),
+		machine.NewTrust(e), machine.NewSetup(e), machine.NewLogin(e), machine.NewLogout(e), machine.NewDoctor(e), jobcmd.NewStats(e), jobcmd.NewFailures(e), jobcmd.NewBackup(e), jobcmd.NewRestore(e), work.NewDemo(e), serve.NewServe(e), machine.NewConfig(e), kit.NewVersion(e), newCompletion(),
 	)
 	root.AddCommand(work.NewApprove(e), work.NewDeny(e), work.NewAnswer(e))
 	root.SetHelpCommand(helpCommand())

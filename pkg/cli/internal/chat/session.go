@@ -146,10 +146,10 @@ func (s *Session) Title() string { return kit.SanitizeLine(s.title) }
 // Queue lists the messages that are sent when the turn has ended.
 func (s *Session) Queue() []string { return s.input.queue }
 
-// Tail is the line that the model is writing, "" if there is none.
-func (s *Session) Tail() string {
+// Tail are the rows that the model is writing, painted.
+func (s *Session) Tail() []string {
 	if s.state != Working {
-		return ""
+		return nil
 	}
 	return s.view.Tail()
 }

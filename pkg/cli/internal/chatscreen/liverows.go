@@ -74,25 +74,11 @@ func (l *liveRows) resize(width int) {
 	l.width, l.stale = width, true
 	l.wrapped, l.covered = l.shown.x/width, 0
 	for i, r := range l.shown.rows {
-		n := max(1, (kit.Columns(plain(r))+width-1)/width)
+		n := max(1, (kit.Columns(kit.Unpaint(r))+width-1)/width)
 		if l.covered += n; i < l.shown.y {
 			l.wrapped += n
 		}
 	}
-}
-
-// plain is a row without the colours that we give it.
-func plain(row string) string {
-	var b strings.Builder
-	for row != "" {
-		head, rest, found := strings.Cut(row, "\x1b[")
-		b.WriteString(head)
-		if !found {
-			break
-		}
-		_, row, _ = strings.Cut(rest, "m")
-	}
-	return b.String()
 }
 
 // draw prints text above the live rows, has them show v, and writes raw.
@@ -142,7 +128,7 @@ func (l *liveRows) print(b *strings.Builder, text string) (rows int) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		b.WriteString(line)
-		columns, width := kit.Columns(plain(line)), max(1, l.width)
+		columns, width := kit.Columns(kit.Unpaint(line)), max(1, l.width)
 		if columns == 0 || columns%width > 0 { // else there is no rest of the row to erase
 			b.WriteString("\x1b[K")
 		}

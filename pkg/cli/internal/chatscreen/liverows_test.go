@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 
 // A vt is a terminal of so many columns and rows that knows what liveRows sends,
@@ -209,7 +211,7 @@ func TestLiveRowsOnTerminal(t *testing.T) {
 			l.draw(text, v, "")
 			want := slices.Clone(printed)
 			for _, r := range v.rows {
-				want = append(want, plain(r))
+				want = append(want, kit.Unpaint(r))
 			}
 			if got := term.text(); !slices.Equal(got, want) {
 				t.Fatalf("trial %d, frame %d, %dx%d:\ngot\n%s\nwant\n%s", trial, n, width, height, strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -289,8 +289,11 @@ func (m *model) view() view {
 // above are the rows above the editor.
 func (m *model) above() (rows []string) {
 	s := m.session
-	if tail := s.Tail(); tail != "" {
-		rows = append(rows, m.dim("     "+tail))
+	for _, r := range s.Tail() {
+		if kit.Columns(kit.Unpaint(r)) >= m.width {
+			r = kit.Cut(kit.Unpaint(r), m.width-1)
+		}
+		rows = append(rows, r)
 	}
 	if meter := s.Meter(); meter != "" {
 		rows = append(rows, m.dim("     "+meter))

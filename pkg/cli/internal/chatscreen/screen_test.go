@@ -30,7 +30,7 @@ func newModel(t testing.TB, width, height int) *model {
 	return s.model
 }
 
-var ours = regexp.MustCompile("\x1b\\[[0-9]*m")
+var ours = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // The live rows never take more than half the screen or more columns than it has,
 // and nothing in them acts on the terminal.

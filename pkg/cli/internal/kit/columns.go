@@ -3,34 +3,13 @@ package kit
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/clipperhouse/displaywidth"
 )
 
 // Columns returns the width of s on a terminal.
-func Columns(s string) int {
-	n := 0
-	for _, r := range s {
-		n += runeColumns(r)
-	}
-	return n
-}
-
-// runeColumns is 2 for the wide characters of East Asia and for emoji, 0 for what
-// combines with the character before it.
-func runeColumns(r rune) int {
-	switch {
-	case r < 0x300:
-		return 1
-	case unicode.In(r, unicode.Mn, unicode.Me), r >= 0xfe00 && r <= 0xfe0f:
-		return 0
-	case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf && r != 0x303f, r >= 0xac00 && r <= 0xd7a3, r >= 0xf900 && r <= 0xfaff,
-		r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0xffe0 && r <= 0xffe6,
-		r >= 0x1f300 && r <= 0x1f64f, r >= 0x1f680 && r <= 0x1f6ff, r >= 0x1f900 && r <= 0x1faff, r >= 0x20000 && r <= 0x3fffd:
-		return 2
-	}
-	return 1
-}
+func Columns(s string) int { return displaywidth.String(s) }
 
 // Cut shortens s to n columns.
 func Cut(s string, n int) string {
@@ -49,12 +28,13 @@ func Cut(s string, n int) string {
 
 // fits returns the length in bytes of the longest prefix of s that fits into n columns.
 func fits(s string, n int) int {
-	for i, r := range s {
-		if n -= runeColumns(r); n < 0 {
-			return i
+	at := 0
+	for g := displaywidth.StringGraphemes(s); g.Next(); at += len(g.Value()) {
+		if n -= g.Width(); n < 0 {
+			break
 		}
 	}
-	return len(s)
+	return at
 }
 
 // Pad fills s with blanks up to n columns.
@@ -67,17 +47,34 @@ func Pad(s string, n int) string {
 
 // Wrap breaks a line into rows of at most n columns, between words where there
 // are some; 0 is one row.
-func Wrap(s string, n int) []string {
-	var rows []string
-	for n > 0 && Columns(s) > n {
-		end := max(fits(s, n), len(string([]rune(s)[:1])))
-		if i := strings.LastIndexByte(s[:end], ' '); i > 0 && s[end] != ' ' {
+func Wrap(s string, n int) (rows []string) {
+	for _, at := range breaks(s, n) {
+		rows = append(rows, s[at[0]:at[1]])
+	}
+	return rows
+}
+
+// breaks returns where the rows of [Wrap] begin and end.
+func breaks(s string, n int) (rows [][2]int) {
+	at := 0
+	for n > 0 && Columns(s[at:]) > n {
+		rest := s[at:]
+		end := fits(rest, n)
+		if end == 0 {
+			g := displaywidth.StringGraphemes(rest)
+			g.Next()
+			end = len(g.Value())
+		}
+		if end == len(rest) {
+			break
+		}
+		if i := strings.LastIndexByte(rest[:end], ' '); i > 0 && rest[end] != ' ' && strings.TrimLeft(rest[:i], " ") != "" {
 			end = i
 		}
-		rows = append(rows, strings.TrimRight(s[:end], " "))
-		s = strings.TrimLeft(s[end:], " ")
+		rows = append(rows, [2]int{at, at + len(strings.TrimRight(rest[:end], " "))})
+		at += len(rest) - len(strings.TrimLeft(rest[end:], " "))
 	}
-	return append(rows, s)
+	return append(rows, [2]int{at, len(s)})
 }
 
 // Rows puts cells side by side, in as many rows as the screen needs.

@@ -2,14 +2,17 @@ package kit
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/system/hostexec"
 	_ "github.com/adroit-run/adroit/internal/system/unixonly"
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
@@ -59,6 +62,23 @@ func (s *Screen) Paint(style, text string) string {
 		return text
 	}
 	return "\x1b[" + style + "m" + text + "\x1b[0m"
+}
+
+// Unpaint is text without the styles that Paint gives it.
+func Unpaint(text string) string {
+	if !strings.Contains(text, "\x1b[") {
+		return text
+	}
+	var b strings.Builder
+	for text != "" {
+		head, rest, found := strings.Cut(text, "\x1b[")
+		b.WriteString(head)
+		if !found {
+			break
+		}
+		_, text, _ = strings.Cut(rest, "m")
+	}
+	return b.String()
 }
 
 // NewScreen opens w with what the environment decides about terminals.
@@ -214,4 +234,29 @@ func ReadSecret(ctx context.Context, r io.Reader, w io.Writer, prompt string) (s
 	case <-ctx.Done():
 		return "", errors.Join(context.Cause(ctx), term.Restore(fd, before))
 	}
+}
+
+// Page shows a text in the pager of the user, PAGER or less, on the terminal that w is, and
+// returns when that has ended. It reports false if w is no terminal, or there is no pager,
+// or it has failed: who asked for it writes the text then. Where jobs may write, no pager
+// is taken.
+func Page(ctx context.Context, w io.Writer, getenv func(string) string, text string) bool {
+	if o, ok := w.(*Output); ok {
+		w = o.Writer
+	}
+	out, ok := w.(*os.File)
+	command := strings.Fields(cmp.Or(getenv("PAGER"), "less"))
+	if !ok || !IsTerminal(out) || len(command) == 0 || getenv("TERM") == "dumb" {
+		return false
+	}
+	program, err := hostexec.Outside(command[0])
+	if err != nil {
+		return false
+	}
+	cmd := hostexec.Command(context.WithoutCancel(ctx), program, command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), out, os.Stderr
+	if getenv("LESS") == "" {
+		cmd.Env = append(cmd.Env, "LESS=FRX") // a text that fits stays, as git has it
+	}
+	return cmd.Run() == nil
 }

@@ -310,10 +310,10 @@ func (v *Viewer) Took() time.Duration { return time.Since(v.status.start) }
 // Known sets the model's context window in tokens, 0 if it is not known.
 func (v *Viewer) Known(window int) { v.status.window = window }
 
-// Tail is the line that the model is writing, or why it is asked again.
-func (v *Viewer) Tail() string {
+// Tail are the rows that the model is writing, painted, or why it is asked again.
+func (v *Viewer) Tail() []string {
 	for _, a := range v.status.failing {
-		return kit.SanitizeLine(a.last)
+		return []string{v.Paint(kit.Dim, "     "+kit.SanitizeLine(a.last))}
 	}
 	return v.unfinished()
 }

@@ -80,13 +80,13 @@ func (v *Viewer) draw() {
 }
 
 // statusLine describes the current activity: the last error while a request is retried,
-// the end of the model's text while it writes, else the step and the usage.
+// the last row of the model's text while it writes, else the step and the usage.
 func (v *Viewer) statusLine() string {
 	for _, a := range v.status.failing {
 		return kit.SanitizeLine(a.last)
 	}
-	if s := v.unfinished(); s != "" {
-		return s
+	if rows := v.unfinished(); len(rows) > 0 {
+		return strings.TrimSpace(kit.Unpaint(rows[len(rows)-1]))
 	}
 	return v.meter()
 }

@@ -117,7 +117,7 @@ func TestFinishReports(t *testing.T) {
 func plainText(s string) string { return ours.ReplaceAllString(s, "") }
 
 // ours are the sequences that this program itself writes.
-var ours = regexp.MustCompile("\x1b\\[[0-9]*m|\r\x1b\\[K")
+var ours = regexp.MustCompile("\x1b\\[[0-9;]*m|\r\x1b\\[K")
 
 // Nothing that a model or a tool wrote acts on the terminal, in any of the views of
 // a run.

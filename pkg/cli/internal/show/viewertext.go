@@ -27,7 +27,7 @@ type responses struct {
 // An openResponse is a response on its way.
 type openResponse struct {
 	text    strings.Builder
-	shown   int // bytes of text that were printed
+	tail    []string // rows that may still change
 	thought strings.Builder
 	began   time.Time // of the thinking
 	folded  bool      // the thinking was mentioned
@@ -92,8 +92,7 @@ func structured(text string) bool {
 	return text == "" || strings.ContainsAny(text[:1], "{[<") || strings.HasPrefix(text, "```json")
 }
 
-// stream prints the lines that are complete; the last line of the screen has the
-// one that is not.
+// stream prints the rows that are finished; those that are not are the last of the screen.
 func (v *Viewer) stream(ev event.Event, w *openResponse) {
 	if w.text.Len()+w.thought.Len() > 0 {
 		v.setPlace(ev)
@@ -102,22 +101,20 @@ func (v *Viewer) stream(ev event.Event, w *openResponse) {
 	if !v.streams(w) {
 		return
 	}
-	for {
-		line, _, whole := strings.Cut(w.text.String()[w.shown:], "\n")
-		if !whole {
-			return
-		}
-		if w.md == nil {
-			v.recalled()
-			v.fold(w)
-			w.md = kit.NewMarkdown(v.Screen, kit.Plain, "     "+v.parts.place)
-		}
-		first := w.shown == 0
-		w.shown += len(line) + 1
+	if w.md == nil {
+		v.recalled()
+		v.fold(w)
+		w.md = kit.NewMarkdown(v.Screen, kit.Plain, "     "+v.parts.place)
+	}
+	v.flow(w, strings.TrimLeft(w.text.String(), " \n"), false)
+}
+
+// flow prints what is finished of a response's text.
+func (v *Viewer) flow(w *openResponse, text string, end bool) {
+	var finished string
+	if finished, w.tail = w.md.Flow(text, end); finished != "" {
 		v.clear()
-		if !first || strings.TrimSpace(line) != "" { // no empty line before the first
-			fmt.Fprint(v, w.md.Line(line))
-		}
+		fmt.Fprint(v, finished)
 	}
 }
 
@@ -133,20 +130,14 @@ func (v *Viewer) fold(w *openResponse) {
 	w.folded = true
 }
 
-// unfinished is the line that a model is writing.
-func (v *Viewer) unfinished() string {
+// unfinished are the rows that a model is writing.
+func (v *Viewer) unfinished() []string {
 	for _, w := range v.responses.open {
-		text := w.text.String()
-		if len(v.responses.open) > 1 || structured(text) {
-			continue
+		if len(v.responses.open) == 1 {
+			return w.tail
 		}
-		line := []rune(kit.SanitizeLine(text[w.shown:]))
-		if n := v.Width() - 8; n > 0 && len(line) > n {
-			line = line[len(line)-n:]
-		}
-		return string(line)
 	}
-	return ""
+	return nil
 }
 
 // thinking counts the words of open responses that have reasoning but no text yet.
@@ -171,31 +162,20 @@ func (t *responses) writing() bool {
 
 // breakOff prints what was written of responses that will not end any more.
 func (v *Viewer) breakOff() {
-	t := &v.responses
-	for _, path := range slices.Sorted(maps.Keys(t.open)) {
-		w := t.open[path]
-		rest := strings.TrimSpace(w.text.String()[w.shown:])
-		delete(t.open, path)
-		if w.shown == 0 && (rest == "" || structured(rest)) {
-			continue
-		}
-		v.fold(w)
-		if w.md == nil {
-			w.md = kit.NewMarkdown(v.Screen, kit.Plain, "     "+v.parts.place)
-		}
-		v.clear()
-		fmt.Fprint(v, w.md.Text(rest))
-		v.aside(kit.Dim, "the answer broke off here")
+	for _, path := range slices.Sorted(maps.Keys(v.responses.open)) {
+		v.broken(path)
+		delete(v.responses.open, path)
 	}
 }
 
-// broken forgets a response that ended early: it is asked for again.
+// broken ends a response that broke off; if it is asked for again, it begins anew.
 func (v *Viewer) broken(path string) {
 	w := v.responses.open[path]
 	if w == nil {
 		return
 	}
-	if w.shown > 0 {
+	if w.md != nil {
+		v.flow(w, strings.TrimSpace(w.text.String()), true)
 		v.aside(kit.Dim, "the answer broke off here")
 	}
 	v.responses.open[path] = &openResponse{began: time.Now()}
@@ -231,30 +211,22 @@ func (v *Viewer) response(ev event.Event) {
 		return
 	}
 	indent := "     " + v.parts.place
-	if w.shown == 0 {
-		if len(d.Calls) == 0 && !v.log && v.feed == nil && v.parts.place == "" {
-			t.pending = &pendingText{text, indent}
-			return
-		}
-		style := kit.Dim
-		if len(d.Calls) == 0 {
-			style = kit.Plain
-		}
-		v.clear()
-		fmt.Fprint(v, kit.NewMarkdown(v.Screen, style, indent).Text(text))
-		t.last = text
+	began := w.md != nil && w.md.Began()
+	if !began && len(d.Calls) == 0 && !v.log && v.feed == nil && v.parts.place == "" {
+		t.pending = &pendingText{text, indent}
 		return
 	}
-	rest, ok := strings.CutPrefix(text, strings.TrimLeft(w.text.String()[:w.shown], " \n"))
-	if !ok { // pieces were lost
-		rest = text
-		if strings.TrimSpace(w.text.String()[:w.shown]) == text {
-			rest = ""
-		}
-	}
 	v.clear()
-	for l := range strings.Lines(rest) {
-		fmt.Fprint(v, w.md.Line(strings.TrimSuffix(l, "\n")))
+	switch streamed := strings.TrimSpace(w.text.String()); {
+	case began && strings.HasPrefix(text, streamed):
+		v.flow(w, text, true)
+	case began: // pieces were lost
+		v.flow(w, streamed, true)
+		fmt.Fprint(v, kit.NewMarkdown(v.Screen, kit.Plain, indent).Text(text))
+	case len(d.Calls) > 0:
+		fmt.Fprint(v, kit.NewMarkdown(v.Screen, kit.Dim, indent).Text(text))
+	default:
+		fmt.Fprint(v, kit.NewMarkdown(v.Screen, kit.Plain, indent).Text(text))
 	}
 	t.last = text
 }
