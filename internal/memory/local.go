@@ -115,9 +115,12 @@ func (l *local) Facts(_ context.Context, q Query) ([]Fact, error) {
 			found = append(found, ranked{f, float64(n) * Decay(now.Sub(f.Created))})
 		}
 	}
-	if q.Text != "" {
-		slices.SortStableFunc(found, func(a, b ranked) int { return cmp.Compare(b.score, a.score) })
-	}
+	slices.SortStableFunc(found, func(a, b ranked) int {
+		if q.Text == "" {
+			return b.Created.Compare(a.Created) // an import brings older ones
+		}
+		return cmp.Compare(b.score, a.score)
+	})
 	if q.Limit > 0 && len(found) > q.Limit {
 		found = found[:q.Limit]
 	}

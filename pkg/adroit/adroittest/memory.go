@@ -62,7 +62,7 @@ func testMemory(t *testing.T, f *fixture) {
 	}
 	_, err = f.Forget(t.Context(), adroit.FactQuery{ID: kept.ID})
 	kind(t, err, problem.NotFound)
-	if n, err := f.Forget(t.Context(), adroit.FactQuery{All: true}); n != 2 || err != nil {
+	if n, err := f.Forget(t.Context(), adroit.FactQuery{All: true}); n != 3 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 }
@@ -84,6 +84,15 @@ func testImport(t *testing.T, f *fixture, dir string, own memory.Fact) {
 	must(t, err)
 	if len(got) != 1 || !got[0].Untrusted || got[0].ID == own.ID || got[0].Job != "" || got[0].Project == "/elsewhere" || got[0].Created.After(own.Created.AddDate(1, 0, 0)) || strings.ContainsAny(got[0].Text, "\x1b\a") {
 		t.Errorf("%+v", got)
+	}
+	old := own
+	old.Text, old.Created = "an older fact", own.Created.AddDate(-1, 0, 0)
+	_, _, err = f.ImportFacts(t.Context(), dir, []memory.Fact{old})
+	must(t, err)
+	all, err := f.Facts(t.Context(), adroit.FactQuery{Dir: dir})
+	must(t, err)
+	if last := all[len(all)-1]; last.Text != old.Text {
+		t.Errorf("an older fact is listed before %+v", last)
 	}
 	mine, err := f.Facts(t.Context(), adroit.FactQuery{ID: own.ID})
 	must(t, err)

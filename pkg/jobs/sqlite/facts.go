@@ -104,7 +104,7 @@ func (t *tx) addFact(a memory.Addition) (memory.Fact, error) {
 
 // factQuery returns the SQL after "select … from" that selects the facts of q.
 func factQuery(q memory.Query, now time.Time) (sql string, args []any) {
-	from, order, where := "facts f", "f.n desc", []string{"1"}
+	from, order, where := "facts f", "f.created desc, f.n desc", []string{"1"}
 	and := func(cond string, values ...any) { where, args = append(where, cond), append(args, values...) }
 	if q.Text != "" {
 		from = "facts_words join facts f on f.n = facts_words.rowid"
