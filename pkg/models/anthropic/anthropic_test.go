@@ -266,6 +266,59 @@ func TestWhatIsSent(t *testing.T) {
 	}
 }
 
+// TestBodies: the requests are, byte for byte, what anthropic-sdk-go 1.84.0 sent for the same conversations,
+// but that the properties of a schema keep their order.
+func TestBodies(t *testing.T) {
+	warm := 0.5
+	picture := []llm.Image{{Type: "image/png", Data: []byte("abc")}}
+	for _, c := range []struct {
+		req  llm.Request
+		want string
+	}{
+		{llm.Request{
+			Model: "c<&>", RequireCall: true, Options: llm.Options{Temperature: &warm},
+			Messages: []llm.Message{
+				{Role: llm.System, Text: "Be <brief> & \u2028 \"x\"\x01."}, {Role: llm.System},
+				{Role: llm.User, Text: "q\xff", Images: picture},
+				{Role: llm.Assistant, Text: "a ", Calls: []llm.Call{{ID: "x", Name: "f", Args: json.RawMessage(`{ "a" : 1.50, "b":"<&" , "c": 12345678901234567890}`)}}},
+				{Role: llm.Tool, CallID: "x", Failed: true, Images: picture},
+			},
+			Tools: []llm.ToolSpec{
+				{Name: "f", Description: "F.", Input: json.RawMessage(`{ "type":"object","properties":{"b":{"type":"string"},"a":{"type":"integer","description":"<x>"}}}`)},
+				{Name: "g"},
+			},
+			Output: json.RawMessage(`{"type":"object","properties":{"z":{"type":"integer"},"a":{"type":"string","description":"<&>"}}}`),
+		}, `{"max_tokens":16384,"messages":[{"content":[{"source":{"data":"YWJj","media_type":"image/png","type":"base64"},"type":"image"},{"text":"q\ufffd","type":"text"}],"role":"user"},` +
+			`{"content":[{"text":"a","type":"text"},{"id":"x","input":{"a":1.50,"b":"\u003c\u0026","c":12345678901234567890},"name":"f","type":"tool_use"}],"role":"assistant"},` +
+			`{"content":[{"tool_use_id":"x","is_error":true,"content":[{"text":"(no output)","type":"text"},{"source":{"data":"YWJj","media_type":"image/png","type":"base64"},"type":"image"}],"type":"tool_result"}],"role":"user"}],` +
+			`"model":"c\u003c\u0026\u003e","temperature":0.5,"cache_control":{"type":"ephemeral"},"output_config":{"format":{"schema":` +
+			`{"type":"object","properties":{"z":{"type":["integer","null"]},"a":{"type":["string","null"],"description":"\u003c\u0026\u003e"}},"required":["z","a"],"additionalProperties":false},"type":"json_schema"}},` +
+			`"system":[{"text":"Be \u003cbrief\u003e \u0026 \u2028 \"x\"\u0001.","type":"text"},{"text":"","type":"text"}],"tool_choice":{"type":"any"},` +
+			`"tools":[{"input_schema":{"type":"object","properties":{"b":{"type":"string"},"a":{"type":"integer","description":"\u003cx\u003e"}}},"name":"f","description":"F."},{"input_schema":{"type":"object","properties":{}},"name":"g"}],"stream":true}`},
+		{llm.Request{
+			Model: "c", Options: llm.Options{Effort: llm.EffortHigh, MaxTokens: 5},
+			Messages: []llm.Message{
+				{Role: llm.User, Text: "q"},
+				{Role: llm.Assistant, Text: "x", State: &llm.ProviderState{Dialect: "anthropic", Field: "thinking", Value: json.RawMessage(`[{"thinking":"t","signature":"s"},{"data":"d"},{"signature":"only"}]`)}},
+			},
+			HiddenTools: []llm.ToolSpec{{Name: "f", Description: "F."}},
+		}, `{"max_tokens":5,"messages":[{"content":[{"text":"q","type":"text"}],"role":"user"},{"content":[{"signature":"s","thinking":"t","type":"thinking"},` +
+			`{"data":"d","type":"redacted_thinking"},{"signature":"only","thinking":"","type":"thinking"},{"text":"x","type":"text"}],"role":"assistant"}],"model":"c","cache_control":{"type":"ephemeral"},` +
+			`"output_config":{"effort":"high"},"thinking":{"type":"adaptive"},"tool_choice":{"type":"none"},"tools":[{"input_schema":{"type":"object","properties":{}},"name":"f","description":"F."}],"stream":true}`},
+	} {
+		_, s, err := ask(t, &c.req, llmtest.Say(llmtest.Turn{Text: "ok"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(s.Requests()[0].Body); got != c.want {
+			t.Errorf("sent\n%s\nwant\n%s", got, c.want)
+		}
+		if h := s.Requests()[0].Header; h.Get("Anthropic-Version") != "2023-06-01" || h.Get("Accept") != "application/json" {
+			t.Errorf("headers are %v", h)
+		}
+	}
+}
+
 // What a model refuses is left out at once, and of later requests.
 func TestQuirks(t *testing.T) {
 	refuse := func(text string) llmtest.Behaviour {

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-
 	"github.com/adroit-run/adroit/internal/calling/transport"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -81,7 +79,7 @@ type answer struct {
 	calls    map[transport.Scalar]bool     // blocks that are calls of our tools, not of the server's
 	order    []transport.Scalar
 	blocks   int // that have begun
-	stop     sdk.StopReason
+	stop     string
 	ended    bool
 }
 
@@ -145,7 +143,7 @@ func (a *answer) whole() error {
 	var m struct {
 		Model   transport.Scalar           `json:"model"`
 		Content []transport.Lenient[block] `json:"content"`
-		Stop    sdk.StopReason             `json:"stop_reason"`
+		Stop    string                     `json:"stop_reason"`
 		Usage   transport.Lenient[usage]   `json:"usage"`
 	}
 	if json.Unmarshal(transport.Halves(b), &m) != nil || m.Content == nil {
@@ -183,7 +181,7 @@ func (a *answer) add(e *event) {
 			a.Calls.Add(transport.Piece{Index: string(e.Index), Args: string(d.Args)})
 		}
 	case "message_delta":
-		a.stop = cmp.Or(sdk.StopReason(d.Stop), a.stop)
+		a.stop = cmp.Or(string(d.Stop), a.stop)
 		a.count(e.Usage.V)
 	case "message_stop":
 		a.ended = a.stop != "" || a.Complete() // the end is the reason
@@ -223,12 +221,12 @@ func (a *answer) begin(index transport.Scalar, b *block) {
 
 // response is the complete answer.
 func (a *answer) response() (*llm.Response, error) {
-	cut := a.stop == sdk.StopReasonMaxTokens || a.stop == sdk.StopReasonModelContextWindowExceeded
+	cut := a.stop == "max_tokens" || a.stop == "model_context_window_exceeded"
 	r := a.Response(cut)
-	if err := a.Whole(r, a.stop == sdk.StopReasonToolUse); err != nil {
+	if err := a.Whole(r, a.stop == "tool_use"); err != nil {
 		return nil, err
 	}
-	if a.stop == sdk.StopReasonRefusal {
+	if a.stop == "refusal" {
 		// The partial output of a refused answer is not a call of the model.
 		r.Stop, r.Message.Calls = llm.StopFilter, nil
 	}
