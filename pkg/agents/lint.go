@@ -7,11 +7,11 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"text/template"
 
 	"github.com/adroit-run/adroit/internal/calling/extagent"
 	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/plaintemplate"
 	"github.com/adroit-run/adroit/internal/text/plainyaml"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/turn"
@@ -316,7 +316,7 @@ func beyondType(where json.RawMessage) bool {
 
 // userMessage is the user's message: the prompt, then the inputs that the system
 // prompt has not placed.
-func userMessage(prompt string, inputs map[string]json.RawMessage, tmpl *template.Template) string {
+func userMessage(prompt string, inputs map[string]json.RawMessage, tmpl *plaintemplate.Template) string {
 	parts := []string{}
 	if p := strings.TrimSpace(prompt); p != "" {
 		parts = append(parts, p)

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/template"
 	"text/template/parse"
 
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/plaintemplate"
 	"github.com/adroit-run/adroit/internal/text/plainyaml"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -60,15 +60,12 @@ func (b *bounded) Write(p []byte) (int, error) {
 
 // compile reads the prompt of an agent as a template. has reports whether the agent
 // has a tool, join joins a list. A prompt in the form of Claude Code is text as it is.
-func compile(a *DynamicAgent, has func(string) bool) (*template.Template, error) {
+func compile(a *DynamicAgent, has func(string) bool) (*plaintemplate.Template, error) {
 	prompt := a.Prompt
 	if a.Source.Claude {
 		prompt = plain(prompt)
 	}
-	return template.New(a.Name).Option("missingkey=error").Funcs(template.FuncMap{
-		"has":  has,
-		"join": func(sep string, list any) (string, error) { return join(sep, list) },
-	}).Parse(prompt)
+	return plaintemplate.Parse(a.Name, prompt, map[string]any{"has": has, "join": join})
 }
 
 // plain is a template that gives text as it is.
@@ -86,7 +83,7 @@ func join(sep string, in any) (string, error) {
 	return strings.Join(parts, sep), nil
 }
 
-func render(t *template.Template, d promptData) (string, error) {
+func render(t *plaintemplate.Template, d promptData) (string, error) {
 	var b bounded
 	if err := t.Execute(&b, d); err != nil {
 		return "", err
@@ -143,7 +140,7 @@ func printable(v any) any {
 
 // asGiven has the actions that only print an input, as {{.Inputs.data}}, print a list
 // or a mapping as it was written.
-func asGiven(t *template.Template, inputs map[string]json.RawMessage) {
+func asGiven(t *plaintemplate.Template, inputs map[string]json.RawMessage) {
 	walk(reflect.ValueOf(t.Root), func(n parse.Node) {
 		act, ok := n.(*parse.ActionNode)
 		if !ok || len(act.Pipe.Decl) > 0 || len(act.Pipe.Cmds) != 1 || len(act.Pipe.Cmds[0].Args) != 1 {
@@ -168,7 +165,7 @@ type use struct {
 
 // uses finds the fields a template names, also in branches that a run would
 // skip. What is in a value that is given, nobody knows before.
-func uses(t *template.Template) []use {
+func uses(t *plaintemplate.Template) []use {
 	var out []use
 	given := map[parse.Node]bool{}
 	within := func(b parse.BranchNode) {
@@ -181,26 +178,24 @@ func uses(t *template.Template) []use {
 			walk(reflect.ValueOf(b.List), func(n parse.Node) { given[n] = true })
 		}
 	}
-	for _, d := range t.Templates() {
-		if d.Tree != nil && d.Root != nil {
-			walk(reflect.ValueOf(d.Root), func(n parse.Node) {
-				switch n := n.(type) {
-				case *parse.RangeNode:
-					within(n.BranchNode)
-				case *parse.WithNode:
-					within(n.BranchNode)
-				case *parse.FieldNode:
-					if given[n] {
-						return
-					}
-					out = append(out, use{n.Ident, n.Position()})
-				case *parse.VariableNode:
-					if n.Ident[0] == "$" && len(n.Ident) > 1 {
-						out = append(out, use{n.Ident[1:], n.Position()})
-					}
+	for _, tree := range t.Trees {
+		walk(reflect.ValueOf(tree.Root), func(n parse.Node) {
+			switch n := n.(type) {
+			case *parse.RangeNode:
+				within(n.BranchNode)
+			case *parse.WithNode:
+				within(n.BranchNode)
+			case *parse.FieldNode:
+				if given[n] {
+					return
 				}
-			})
-		}
+				out = append(out, use{n.Ident, n.Position()})
+			case *parse.VariableNode:
+				if n.Ident[0] == "$" && len(n.Ident) > 1 {
+					out = append(out, use{n.Ident[1:], n.Position()})
+				}
+			}
+		})
 	}
 	slices.SortFunc(out, func(a, b use) int { return int(a.pos - b.pos) })
 	return out
@@ -239,7 +234,7 @@ func walk(v reflect.Value, f func(parse.Node)) {
 
 // inputsUsed lists the inputs a template places itself; all reports that it
 // does so with every one.
-func inputsUsed(t *template.Template) (names []string, all bool) {
+func inputsUsed(t *plaintemplate.Template) (names []string, all bool) {
 	for _, u := range uses(t) {
 		if u.path[0] != "Inputs" {
 			continue

@@ -130,7 +130,12 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.server, "server", "", "use the adroit server at this URL (or ADROIT_SERVER)")
 	root.PersistentPreRunE = a.prepare
 	conversation := work.NewChat(e)
+	version := root.Flags().Bool("version", false, "print the version")
 	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if *version {
+			_, err := fmt.Fprintln(a.Stdout, kit.Read().Line(name))
+			return err
+		}
 		if len(args) > 0 || !work.Possible(e) {
 			return kit.Group(cmd, args)
 		}
@@ -143,11 +148,8 @@ func (a *app) root() *cobra.Command {
 	)
 	root.AddCommand(work.NewApprove(e), work.NewDeny(e), work.NewAnswer(e))
 	root.SetHelpCommand(helpCommand())
-	root.Version = kit.Read().Line(name)
-	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(work.NewPR(e))
 	root.AddCommand(a.Commands...)
-	root.Flags().Bool("version", false, "print the version")
 	wrapFlags(root)
 	rename(root, name)
 	fold(root, a.Stdout, a.Getenv)
@@ -425,8 +427,23 @@ func fold(root *cobra.Command, out io.Writer, getenv func(string) string) {
 	if cols <= 0 {
 		return
 	}
-	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d", cols-1)
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", wrapped))
+	usage := root.UsageFunc()
+	root.SetUsageFunc(func(cmd *cobra.Command) error {
+		// A template of cobra's would do it, too, and keep all methods of all types in the program.
+		var b strings.Builder
+		to := cmd.OutOrStderr()
+		cmd.SetOut(&b)
+		err := usage(cmd)
+		cmd.SetOut(to)
+		text := b.String()
+		for _, flags := range []*pflag.FlagSet{cmd.LocalFlags(), cmd.InheritedFlags()} {
+			if list := strings.TrimRight(flags.FlagUsages(), " \n"); list != "" {
+				text = strings.Replace(text, list, strings.TrimRight(flags.FlagUsagesWrapped(cols-1), " \n"), 1)
+			}
+		}
+		_, lost := io.WriteString(to, text)
+		return cmp.Or(err, lost)
+	})
 	foldLong(root, cols)
 }
 

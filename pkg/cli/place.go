@@ -16,6 +16,9 @@ import (
 
 // prepare runs at the beginning of each command.
 func (a *app) prepare(cmd *cobra.Command, args []string) error {
+	if asked, _ := cmd.Flags().GetBool("version"); asked && !cmd.HasParent() {
+		return nil
+	}
 	if path(cmd) == "serve" {
 		hint.Place(nil) // its answers are read elsewhere
 	} else {

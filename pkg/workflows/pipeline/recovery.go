@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/template"
 
+	"github.com/adroit-run/adroit/internal/text/plaintemplate"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
@@ -64,8 +64,6 @@ var decisionSchema json.RawMessage
 
 //go:embed recovery.md
 var recoveryTemplate string
-
-var recoveryPrompt = template.Must(template.New("recovery").Parse(recoveryTemplate))
 
 // Bounds of what a recovery agent is shown, in bytes.
 const (
@@ -123,7 +121,11 @@ func (x *run) question(s *Step, attempts int, o *outcome) (string, error) {
 		}
 	}
 	var b strings.Builder
-	if err := recoveryPrompt.Execute(&b, v); err != nil {
+	t, err := plaintemplate.Parse("recovery", recoveryTemplate, nil)
+	if err == nil {
+		err = t.Execute(&b, v)
+	}
+	if err != nil {
 		return "", fmt.Errorf("asking the recovery agent: %w", err)
 	}
 	return b.String(), nil

@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/template"
 
 	"github.com/adroit-run/adroit/internal/calling/schema"
+	"github.com/adroit-run/adroit/internal/text/plaintemplate"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -24,7 +24,7 @@ func prompt(name string, data any) (string, error) {
 	if err != nil {
 		return "", tools.Fatal(err)
 	}
-	t, err := template.New(name).Option("missingkey=error").Parse(string(src))
+	t, err := plaintemplate.Parse(name, string(src), nil)
 	if err != nil {
 		return "", tools.Fatal(err)
 	}

@@ -11,9 +11,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"text/template"
 
 	"github.com/adroit-run/adroit/internal/calling/schema"
+	"github.com/adroit-run/adroit/internal/text/plaintemplate"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/parts/internal/podcast/transcript"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -181,7 +181,7 @@ func askModel[T any](ctx context.Context, env *tools.Env, prompt string, about t
 	if err != nil {
 		return out, tools.Fatal(err)
 	}
-	tmpl, err := template.New("prompt").Parse(prompt)
+	tmpl, err := plaintemplate.Parse("prompt", prompt, nil)
 	if err != nil {
 		return out, tools.Fatal(err)
 	}
