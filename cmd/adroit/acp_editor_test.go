@@ -46,7 +46,7 @@ func TestACPEditor(t *testing.T) {
 			}
 		}
 	}
-	if want := `a.txt "one" to "two"; b.txt "old\n" to "all new\n"; c.txt "nothing" to "c\n"`; strings.Join(diffs, "; ") != want {
+	if want := `a.txt "one\n" to "two\n"; b.txt "old\n" to "all new\n"; c.txt "nothing" to "c\n"`; strings.Join(diffs, "; ") != want {
 		t.Errorf("the questions show %s", strings.Join(diffs, "; "))
 	}
 	e.buffers = map[string]string{p.path("repo/b.txt"): "what I type\n", p.path("repo/a.txt"): "two\n"}

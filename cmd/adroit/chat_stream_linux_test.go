@@ -106,3 +106,59 @@ func TestChatStreams(t *testing.T) {
 		})
 	}
 }
+
+// An edit is approved as a diff with the numbers of its lines; Ctrl+O shows what was shown in
+// part: the question while one waits, then calls and thoughts, the newest first.
+func TestChatUnfolds(t *testing.T) {
+	t.Parallel()
+	var file, grown strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&file, "line %d\n", i+1)
+		fmt.Fprintf(&grown, "row %d\n", i+1)
+	}
+	long := "a long word after another, " + strings.Repeat("and more of it, ", 12) + "to the end"
+	for _, columns := range []uint16{40, 80, 120} {
+		t.Run(fmt.Sprint(columns), func(t *testing.T) {
+			t.Parallel()
+			turns, _ := json.Marshal(map[string]any{"turns": []any{
+				map[string]any{"thinking": "It is line seven.\nSurely.", "calls": []any{map[string]any{"name": "edit_file", "args": map[string]any{"path": "a.txt", "old": "line 7\n", "new": "line seven\n"}}}},
+				map[string]any{"calls": []any{map[string]any{"name": "write_file", "args": map[string]any{"path": "a.txt", "content": grown.String()}}}},
+				map[string]any{"calls": []any{map[string]any{"name": "shell", "args": map[string]any{"command": "echo '" + long + "'"}}}},
+				map[string]any{"text": "Done."},
+			}})
+			p := newPlace(t, map[string]string{"repo/a.txt": file.String(), "turns.json": string(turns)})
+			x, wait := p.terminal(columns, []string{"TERM=xterm-256color"}, "chat", "-m", "script:../turns.json", "--approve", "ask")
+			at := x.see(0, "/help")
+			x.write("change it\r")
+			at = x.see(at, "edit_file wants to run:")
+			at = x.see(at, "    6  line 6")
+			at = x.see(at, "\x1b[31m    7 -line 7\x1b[0m")
+			at = x.see(at, "\x1b[32m    7 +line seven\x1b[0m")
+			at = x.see(at, "y yes")
+			x.write("y\r")
+			at = x.see(at, "write_file wants to run:")
+			at = x.see(at, "lines in all; v shows them)")
+			x.write("\x0f")
+			at = x.see(at, "   40 +row 40")
+			at = x.see(at, "y yes")
+			x.write("y\r")
+			at = x.see(at, "shell wants to run:")
+			at = x.see(at, "y yes")
+			x.write("y\r")
+			at = x.see(at, "Done.")
+			at = x.see(at, "/help")
+			x.write("\x0f")
+			at = x.see(at, "to the end")
+			x.write("\x0f\x0f\x0f")
+			at = x.see(at, "It is line seven.")
+			at = x.see(at, "Surely.")
+			x.write("\x04")
+			if x.see(at, "adroit chat --resume J"); wait() != 0 {
+				t.Error("it did not leave in order")
+			}
+			if p.read("repo/a.txt") != grown.String() {
+				t.Error("what was approved was not done")
+			}
+		})
+	}
+}

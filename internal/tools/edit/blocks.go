@@ -23,29 +23,36 @@ var blocksProse string
 
 // Blocks is the tool edit_blocks: search/replace blocks for any number of
 // files, all or none.
-var Blocks = withTouches(tools.New(tools.Metadata{
+var Blocks = previewed(withTouches(tools.New(tools.Metadata{
 	Name: "edit_blocks", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe,
 	Examples: []tools.Example{{Note: "one block", Args: json.RawMessage(`{"blocks":"cart.go\n<<<<<<< SEARCH\n\tsum := 0\n=======\n\ttotal := 0\n>>>>>>> REPLACE\n"}`)}},
-}.Prose(blocksProse), blocks), blockNames)
+}.Prose(blocksProse), blocks), blockNames), (*plan).blocks)
 
 func blocks(_ context.Context, env *tools.Env, in BlocksInput) (tools.Result, error) {
-	bs, err := parseBlocks(in.Blocks)
-	if err != nil {
-		return tools.Result{}, err
-	}
 	p := newPlan(env.Files)
-	for i, b := range bs {
-		if err := p.block(b); err != nil {
-			if len(bs) > 1 {
-				return tools.Result{}, fmt.Errorf("block %d of %d does not fit, so none was applied: %w", i+1, len(bs), err)
-			}
-			return tools.Result{}, err
-		}
+	if err := p.blocks(in); err != nil {
+		return tools.Result{}, err
 	}
 	if err := p.commit(); err != nil {
 		return tools.Result{}, err
 	}
 	return p.result(), nil
+}
+
+func (p *plan) blocks(in BlocksInput) error {
+	bs, err := parseBlocks(in.Blocks)
+	if err != nil {
+		return err
+	}
+	for i, b := range bs {
+		if err := p.block(b); err != nil {
+			if len(bs) > 1 {
+				return fmt.Errorf("block %d of %d does not fit, so none was applied: %w", i+1, len(bs), err)
+			}
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *plan) block(b block) error {

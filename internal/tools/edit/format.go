@@ -112,7 +112,7 @@ const longFrom = 300
 // Long is the tool edit_long_file, the companion of write_file for models that
 // do better with whole files: it takes the two texts as edit_file does, and
 // sends short files back to write_file when the text is not found.
-var Long = tools.New(tools.Metadata{
+var Long = previewed(tools.New(tools.Metadata{
 	Name: "edit_long_file", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe, Paths: []string{"path"},
 	Optionality: tools.Conditional, When: fmt.Sprintf("the file has more than %d lines", longFrom),
 	Examples: File.Examples[:1],
@@ -126,7 +126,7 @@ var Long = tools.New(tools.Metadata{
 		err = fmt.Errorf("%w\n%s is short enough for write_file: give all of it", err, in.Path)
 	}
 	return r, err
-})
+}), func(p *plan, in longInput) error { return p.pieces(Input{Path: in.Path, Old: in.Old, New: in.New}) })
 
 type longInput struct {
 	Path string `json:"path"`

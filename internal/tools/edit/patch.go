@@ -21,26 +21,33 @@ type PatchInput struct {
 var patchProse string
 
 // Patch is the tool apply_patch. It takes a unified diff too.
-var Patch = withTouches(tools.New(tools.Metadata{
+var Patch = previewed(withTouches(tools.New(tools.Metadata{
 	Name: "apply_patch", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe,
 	Examples: []tools.Example{{Note: "change a line", Args: json.RawMessage(`{"patch":"*** Begin Patch\n*** Update File: cart.go\n@@ func Total(ps []int) int {\n-\tsum := 0\n+\ttotal := 0\n \tfor _, p := range ps {\n*** End Patch\n"}`)}},
-}.Prose(patchProse), patch), patchNames)
+}.Prose(patchProse), patch), patchNames), (*plan).patch)
 
 func patch(_ context.Context, env *tools.Env, in PatchInput) (tools.Result, error) {
-	secs, err := parsePatch(in.Patch)
-	if err != nil {
-		return tools.Result{}, err
-	}
 	p := newPlan(env.Files)
-	for _, s := range secs {
-		if err := p.section(s); err != nil {
-			return tools.Result{}, fmt.Errorf("the patch does not fit, so nothing of it was applied: %w", err)
-		}
+	if err := p.patch(in); err != nil {
+		return tools.Result{}, err
 	}
 	if err := p.commit(); err != nil {
 		return tools.Result{}, err
 	}
 	return p.result(), nil
+}
+
+func (p *plan) patch(in PatchInput) error {
+	secs, err := parsePatch(in.Patch)
+	if err != nil {
+		return err
+	}
+	for _, s := range secs {
+		if err := p.section(s); err != nil {
+			return fmt.Errorf("the patch does not fit, so nothing of it was applied: %w", err)
+		}
+	}
+	return nil
 }
 
 func (p *plan) section(s section) error {
@@ -49,7 +56,7 @@ func (p *plan) section(s section) error {
 		return p.create(s.path, s.content)
 	case deleteFile:
 		if len(s.hunks) > 0 {
-			t, err := p.files.ReadText(s.path)
+			t, err := p.read(s.path)
 			if err != nil {
 				return err
 			}

@@ -27,6 +27,7 @@ import (
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/aymanbagabas/go-udiff"
 )
 
 // A plan is a change of several files. All of it is decided before anything is written:
@@ -37,6 +38,7 @@ import (
 // one; an error takes back what was written.
 type plan struct {
 	files *workspace.Files
+	looks bool // it is for a person to look at: nothing is noted as read
 	docs  map[string]*doc
 	order []*doc
 }
@@ -68,11 +70,26 @@ func (p *plan) open(name string) (*doc, error) {
 	if err := p.files.Fresh(name); err != nil {
 		return nil, err
 	}
-	t, err := p.files.ReadText(name)
+	t, err := p.read(name)
 	if err != nil {
 		return nil, err
 	}
 	return p.add(key, &doc{name: name, text: t, was: t.Content, existed: true}), nil
+}
+
+func (p *plan) read(name string) (rootfs.Text, error) {
+	if !p.looks {
+		return p.files.ReadText(name)
+	}
+	b, err := fs.ReadFile(p.files.FS(), p.key(name))
+	if err != nil {
+		return rootfs.Text{}, err
+	}
+	t, reason := rootfs.Decode(b)
+	if reason != "" {
+		return rootfs.Text{}, &rootfs.EncodingError{Name: name, Reason: reason}
+	}
+	return t, nil
 }
 
 // create plans a file that must not be there yet.
@@ -116,7 +133,7 @@ func (p *plan) remove(name string) error {
 	}
 	d := &doc{name: name, existed: true, gone: true}
 	if info.Mode().IsRegular() {
-		t, err := p.files.ReadText(name)
+		t, err := p.read(name)
 		if err != nil { // not text: the result does not show its content, and undo does not restore it
 			t = rootfs.Text{}
 		}
@@ -340,6 +357,43 @@ func Difference(was, is string) string {
 	return fmt.Sprintf("+%d -%d", len(b)-same, len(a)-same)
 }
 
+// previewed gives an edit its preview: the diff of what plan plans, "" if it does not fit.
+func previewed[In any](t tools.Tool, plan func(p *plan, in In) error) tools.Tool {
+	t.Preview = func(env *tools.Env, args json.RawMessage) string {
+		var in In
+		p := newPlan(env.Files)
+		p.looks = true
+		if json.Unmarshal(args, &in) != nil || plan(p, in) != nil || p.check() != nil {
+			return ""
+		}
+		var b strings.Builder
+		for _, d := range p.order {
+			to, now := d.to, d.text.Content
+			if to == "" {
+				to = d.name
+			}
+			if d.gone {
+				now = ""
+			}
+			b.WriteString(Diff(p.key(d.name), p.key(to), d.was, now, d.existed, !d.gone))
+		}
+		return b.String()
+	}
+	return t
+}
+
+// Diff is a unified diff of git's form of a file that may not be there before or after.
+func Diff(from, to, was, is string, before, after bool) string {
+	from, to = "a/"+from, "b/"+to
+	if !before {
+		from = "/dev/null"
+	}
+	if !after {
+		to = "/dev/null"
+	}
+	return udiff.Unified(from, to, was, is)
+}
+
 // Input of edit_file: one replacement, or several in Edits.
 type Input struct {
 	Path  string  `json:"path"`
@@ -361,38 +415,45 @@ var prose string
 
 // File is the tool edit_file. It is not safe to repeat: after "a" became "aa",
 // there is an "a" again.
-var File = tools.New(tools.Metadata{
+var File = previewed(tools.New(tools.Metadata{
 	Name: "edit_file", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe, Paths: []string{"path"},
 	Examples: []tools.Example{
 		{Note: "rename", Args: json.RawMessage(`{"path":"cart.go","old":"\tsum := 0\n","new":"\ttotal := 0\n"}`)},
 		{Note: "two places", Args: json.RawMessage(`{"path":"cart.go","edits":[{"old":"\tsum := 0\n","new":"\ttotal := 0\n"},{"old":"return sum","new":"return total"}]}`)},
 	},
-}.Prose(prose), edit)
+}.Prose(prose), edit), (*plan).pieces)
 
 func edit(_ context.Context, env *tools.Env, in Input) (tools.Result, error) {
-	switch {
-	case len(in.Edits) > 0 && (in.Old != "" || in.New != ""):
-		return tools.Result{}, errors.New("there are both old and edits: put everything into edits, or make one replacement with old and new")
-	case len(in.Edits) == 0:
-		in.Edits = []Piece{{in.Old, in.New, in.All}}
-	}
 	p := newPlan(env.Files)
-	d, err := p.open(in.Path)
-	if err != nil {
+	if err := p.pieces(in); err != nil {
 		return tools.Result{}, err
-	}
-	for i, e := range in.Edits {
-		if err := d.replace(e.Old, e.New, e.All); err != nil {
-			if n := len(in.Edits); n > 1 {
-				return tools.Result{}, fmt.Errorf("%s: edit %d of %d does not fit, so none was made: %w", in.Path, i+1, n, err)
-			}
-			return tools.Result{}, fmt.Errorf("%s: %w", in.Path, err)
-		}
 	}
 	if err := p.commit(); err != nil {
 		return tools.Result{}, err
 	}
 	return p.result(), nil
+}
+
+func (p *plan) pieces(in Input) error {
+	switch {
+	case len(in.Edits) > 0 && (in.Old != "" || in.New != ""):
+		return errors.New("there are both old and edits: put everything into edits, or make one replacement with old and new")
+	case len(in.Edits) == 0:
+		in.Edits = []Piece{{in.Old, in.New, in.All}}
+	}
+	d, err := p.open(in.Path)
+	if err != nil {
+		return err
+	}
+	for i, e := range in.Edits {
+		if err := d.replace(e.Old, e.New, e.All); err != nil {
+			if n := len(in.Edits); n > 1 {
+				return fmt.Errorf("%s: edit %d of %d does not fit, so none was made: %w", in.Path, i+1, n, err)
+			}
+			return fmt.Errorf("%s: %w", in.Path, err)
+		}
+	}
+	return nil
 }
 
 // ReplayInput is the input of replay_fix.

@@ -422,3 +422,28 @@ func FuzzPatchWhole(f *testing.F) {
 // changing matches lines of context that mean something else without the blank
 // in front.
 var changing = regexp.MustCompile(`(?m)^([-+ @\\]|\*\*\*|diff --git )`)
+
+// What a person is asked to approve is the diff that the edit then makes; nothing is written
+// or noted as read for it, and an edit that does not fit has none.
+func TestPreview(t *testing.T) {
+	for _, tc := range []struct {
+		tool tools.Tool
+		args string
+		want string
+	}{
+		{edit.File, `{"path":"a.txt","old":"two","new":"2"}`, "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"},
+		{edit.Long, `{"path":"a.txt","old":"two","new":"2"}`, "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"},
+		{edit.Blocks, `{"blocks":"a.txt\n<<<<<<< SEARCH\none\n=======\n1\n>>>>>>> REPLACE\n"}`, "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n-one\n+1\n two\n"},
+		{edit.Patch, `{"patch":"*** Begin Patch\n*** Add File: new.txt\n+x\n*** Delete File: a.txt\n*** End Patch\n"}`, "--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+x\n--- a/a.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n"},
+		{edit.File, `{"path":"a.txt","old":"three","new":"3"}`, ""},
+		{edit.File, `{"path":"none.txt","old":"three","new":"3"}`, ""},
+	} {
+		env := tree(t, map[string]string{"a.txt": "one\ntwo\n"})
+		if got := tc.tool.Preview(env, json.RawMessage(tc.args)); got != tc.want {
+			t.Errorf("%s %s: %q, want %q", tc.tool.Name, tc.args, got, tc.want)
+		}
+		if b, err := fs.ReadFile(env.Files.FS(), "a.txt"); err != nil || string(b) != "one\ntwo\n" {
+			t.Errorf("the file is %q, %v", b, err)
+		}
+	}
+}

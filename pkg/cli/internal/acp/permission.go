@@ -128,7 +128,11 @@ func (t *translator) question(q executor.Question) sdk.ToolCallUpdate {
 	lines = append(lines, readable(q.Args))
 	content := textContent(strings.Join(lines, "\n"))
 	for _, f := range splitDiff(q.Preview) {
-		content = append(content, sdk.ToolDiffContent(filepath.Join(t.dir, filepath.FromSlash(f.path)), f.new, f.old))
+		old := []string{f.old}
+		if f.old == "" { // it is not there yet
+			old = nil
+		}
+		content = append(content, sdk.ToolDiffContent(filepath.Join(t.dir, filepath.FromSlash(f.path)), f.new, old...))
 	}
 	if q.Preview == "" {
 		content = append(content, editDiffs(q.Tool, q.Args, t.dir)...)

@@ -39,7 +39,7 @@ func commands() []command {
 		{"cost", "", "show what the conversation has used", (*Session).cost},
 		{"compact", "", "have notes take the place of the earlier turns", (*Session).compact},
 		{"jobs", "", "list the jobs of this directory", (*Session).jobs},
-		{"unfold", "", "print the last tool call whole", func(s *Session, _ string) { s.Unfold() }},
+		{"unfold", "", "print the last tool call or thought whole; again, the one before", func(s *Session, _ string) { s.Unfold() }},
 		{"quit", "", "leave; the conversation can be resumed", func(s *Session, _ string) { s.Quit() }},
 	}
 }
@@ -182,7 +182,7 @@ func (s *Session) keys() [][2]string {
 		{"Enter", "send; during a turn it is read at the model's next request"},
 		{"Tab", "complete; during a turn queue the message for its end"},
 		{`Alt+Enter Ctrl+J \`, "a new line"}, {"Up Down", "earlier messages; Up takes a queued one back"},
-		{"Esc", "interrupt the turn"}, {"Ctrl+O", "print the last tool call whole"},
+		{"Esc", "interrupt the turn"}, {"Ctrl+O", "print the question, call or thought whole; again, the one before"},
 		{"Ctrl+C", "clear the line, or interrupt; twice leaves"}, {"Ctrl+D", "leave"}, {"Ctrl+Z", "suspend"},
 	}
 }

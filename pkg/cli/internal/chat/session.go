@@ -170,8 +170,13 @@ func (s *Session) Meter() string {
 // Resize sets the width of later text, in columns.
 func (s *Session) Resize(columns int) { s.Screen.Cols = columns }
 
-// Unfold prints the last tool call whole.
+// Unfold prints the question that waits whole, else the last tool call or thought, and the
+// one before when it is called again.
 func (s *Session) Unfold() {
+	if s.question != nil {
+		s.showQuestion(-1)
+		return
+	}
 	if text := s.view.Unfold(); text != "" {
 		s.ui.Print(text)
 	}

@@ -298,7 +298,9 @@ func (m *model) above() (rows []string) {
 	if meter := s.Meter(); meter != "" {
 		rows = append(rows, m.dim("     "+meter))
 	} else {
-		rows = append(rows, m.dim(m.hint()))
+		for _, r := range kit.Wrap(m.hint(), m.width-1) {
+			rows = append(rows, m.dim(r))
+		}
 	}
 	for _, q := range s.Queue() {
 		rows = append(rows, m.dim("queued: "+kit.SanitizeLine(q)))

@@ -84,9 +84,7 @@ func (v *Viewer) call(ev event.Event) {
 	if ev.Error != "" {
 		return
 	}
-	if v.feed != nil {
-		v.feed.call, v.feed.data = ev.Name, d
-	}
+	v.keep(fold{name: ev.Name, data: d})
 	if list, ok := control.TodoList(ev); ok {
 		v.lines(TodoLines(list, maxTodo), kit.Dim, "")
 	}
@@ -271,8 +269,26 @@ func blockLines(blocks string) []string {
 
 // A feed is the state that a viewer keeps for an owner that draws the screen itself.
 type feed struct {
-	call string // the tool of the last call
-	data callData
+	folds []fold // what was shown in part, the newest last
+	next  int    // of folds, to be unfolded next
+}
+
+// A fold is something that was shown in part, or mentioned: a call, or what a model thought.
+type fold struct {
+	name    string
+	data    callData
+	thought string
+}
+
+// maxFolds bounds what can be unfolded.
+const maxFolds = 50
+
+func (v *Viewer) keep(f fold) {
+	if v.feed == nil {
+		return
+	}
+	v.feed.folds = append(v.feed.folds[max(0, len(v.feed.folds)-maxFolds+1):], f)
+	v.feed.next = len(v.feed.folds) - 1
 }
 
 // NewFeed is a viewer for an owner that draws the screen: what Feed returns is
@@ -324,27 +340,45 @@ func (v *Viewer) Meter() string { return v.meter() }
 // Context renders how full the context window is, "" if that is not known.
 func (v *Viewer) Context() string { return v.status.inUse() }
 
-// maxUnfolded bounds the lines of a call that is shown whole.
-const maxUnfolded = 2000
+// maxUnfolded bounds the lines of what is shown whole.
+const maxUnfolded = 5000
 
-// Unfold returns the last call whole, "" if there was none.
+// Unfold returns the newest call or thought whole, the one before when it is called again,
+// and "" if there is none.
 func (v *Viewer) Unfold() string {
-	f := v.feed
-	if f.call == "" {
+	if len(v.feed.folds) == 0 {
 		return ""
+	}
+	f := v.feed.folds[v.feed.next]
+	if v.feed.next--; v.feed.next < 0 {
+		v.feed.next = len(v.feed.folds) - 1
 	}
 	return v.capture(func() {
 		v.parts.place = ""
-		v.print("     ", kit.Bold, kit.SanitizeLine(f.call), "")
-		if command := commandOf(f.call, f.data.Args); command != "" {
-			v.lines(kit.Head(strings.Split(command, "\n"), maxUnfolded), kit.Plain, "$ ")
+		v.print("     ", kit.Bold, kit.SanitizeLine(f.name), "")
+		if f.thought != "" {
+			v.whole(strings.Split(strings.TrimSpace(f.thought), "\n"), kit.Dim)
+			return
 		}
-		if diff := editLines(f.call, f.data.Args); len(diff) > 0 && !f.data.Failed {
+		if command := commandOf(f.name, f.data.Args); command != "" {
+			v.whole(strings.Split("$ "+command, "\n"), kit.Plain)
+		}
+		if diff := editLines(f.name, f.data.Args); len(diff) > 0 && !f.data.Failed {
 			for _, l := range kit.Head(diff, maxUnfolded) {
-				v.lines([]string{l}, kit.DiffStyle(l), "")
+				v.whole([]string{l}, kit.DiffStyle(l))
 			}
 			return
 		}
-		v.lines(kit.Head(strings.Split(strings.TrimSpace(f.data.Text), "\n"), maxUnfolded), kit.Dim, "")
+		v.whole(strings.Split(strings.TrimSpace(f.data.Text), "\n"), kit.Dim)
 	})
+}
+
+// whole prints lines in as many rows as they need.
+func (v *Viewer) whole(list []string, style string) {
+	for _, l := range kit.Head(list, maxUnfolded) {
+		text := strings.ReplaceAll(kit.Sanitize(strings.TrimRight(l, " \t\r")), "\t", "    ")
+		for _, row := range kit.Wrap(text, kit.RowWidth(v.Screen, 7)) {
+			v.print("       ", style, row, "")
+		}
+	}
 }

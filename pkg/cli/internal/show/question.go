@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/text/hint"
@@ -63,8 +64,14 @@ func summary(q *jobs.Question) string {
 	return Quote(kit.SanitizeLine(e.Question))
 }
 
-// maxPreview bounds the preview of a call's changes, in characters.
-const maxPreview = 4000
+// maxPreview bounds the preview of a call's changes, in characters, and maxChanged in lines.
+const (
+	maxPreview = 4000
+	maxChanged = 24
+)
+
+// changed are the arguments of edits that the diff of what they change shows.
+var changed = map[string]bool{"old": true, "new": true, "edits": true, "content": true, "patch": true, "blocks": true}
 
 // Question shows exactly what will run and where, each argument on lines of its own. It
 // shows at most limit characters of each argument, or all of it if limit is negative.
@@ -94,6 +101,7 @@ func Question(q *jobs.Question, limit int) (text string, whole bool) {
 		put("arguments", string(e.Args))
 	}
 	all := ""
+	diff := strings.HasPrefix(e.Preview, "--- ")
 	for _, name := range slices.Sorted(maps.Keys(args)) {
 		text := Readable(args[name])
 		var s string
@@ -101,6 +109,9 @@ func Question(q *jobs.Question, limit int) (text string, whole bool) {
 			text = s
 		}
 		all += text + " "
+		if diff && changed[name] {
+			continue
+		}
 		if n := len([]rune(text)); limit >= 0 && n > limit {
 			whole = false
 			text = fmt.Sprintf("%s (%s in all; v shows them)", kit.Cut(text, limit), kit.Plural(n, "character"))
@@ -110,11 +121,9 @@ func Question(q *jobs.Question, limit int) (text string, whole bool) {
 	if alike := lookalikes(all); len(alike) > 0 {
 		put("look", "letters of several alphabets in one word: "+strings.Join(alike, ", "))
 	}
-	if n := len([]rune(e.Preview)); limit >= 0 && n > maxPreview {
-		whole = false
-		put("changes", fmt.Sprintf("%s (%s in all; v shows them)", kit.Cut(e.Preview, maxPreview), kit.Plural(n, "character")))
-	} else {
-		put("changes", e.Preview)
+	if preview, all := folded(e.Preview, limit); e.Preview != "" {
+		whole = whole && all
+		put("changes", preview)
 	}
 	put("in", e.Dir)
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
@@ -140,6 +149,94 @@ func Question(q *jobs.Question, limit int) (text string, whole bool) {
 	return b.String(), whole
 }
 
+// folded is what a call changes, the lines of a diff with their numbers, and whether that is all
+// of it.
+func folded(preview string, limit int) (text string, whole bool) {
+	lines := numbered(preview)
+	text = strings.Join(lines, "\n")
+	if strings.HasPrefix(preview, "--- ") {
+		text = "\n" + text
+	}
+	n := len([]rune(text))
+	if limit < 0 || n <= maxPreview && len(lines) <= maxChanged {
+		return text, true
+	}
+	if len(lines) > maxChanged {
+		text = "\n" + strings.Join(lines[:maxChanged-1], "\n")
+	}
+	if n = len([]rune(text)); n > maxPreview {
+		text = kit.Cut(text, maxPreview)
+	}
+	return text + fmt.Sprintf("\n(%s in all; v shows them)", kit.Plural(len(lines), "line")), false
+}
+
+// numbered are the lines of a unified diff with their numbers in the file, in place of its heads;
+// other lines are as they are.
+func numbered(diff string) (out []string) {
+	var old, now, oldLeft, nowLeft int
+	for line := range strings.SplitSeq(strings.TrimSuffix(diff, "\n"), "\n") {
+		var a, b, c, d int
+		switch {
+		case oldLeft+nowLeft > 0 && line != "" && strings.ContainsAny(line[:1], "+- "):
+			n := now
+			if line[0] != '+' {
+				if oldLeft--; line[0] == '-' {
+					n = old
+				}
+				old++
+			}
+			if line[0] != '-' {
+				nowLeft--
+				now++
+			}
+			out = append(out, fmt.Sprintf("%5d %s", n, line))
+		case hunk(line, &a, &b, &c, &d):
+			if old > 0 {
+				out = append(out, "  ...")
+			}
+			old, oldLeft, now, nowLeft = a, b, c, d
+		case strings.HasPrefix(line, "--- "):
+			old = 0
+		case strings.HasPrefix(line, "+++ "):
+			if name := strings.TrimPrefix(line, "+++ b/"); name != line {
+				out = append(out, name)
+			} else if line == "+++ /dev/null" {
+				out = append(out, "the file is deleted")
+			}
+		default:
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// hunk reads the head of a part of a unified diff: where its lines begin, and how many they are.
+func hunk(line string, old, oldLen, now, nowLen *int) bool {
+	head, _, ok := strings.Cut(strings.TrimPrefix(line, "@@ -"), " @@")
+	from, to, both := strings.Cut(head, " +")
+	if !ok || !both || !strings.HasPrefix(line, "@@ -") {
+		return false
+	}
+	read := func(s string, at, n *int) bool {
+		first, count, several := strings.Cut(s, ",")
+		var err, bad error
+		*at, err = strconv.Atoi(first)
+		if *n = 1; several {
+			*n, bad = strconv.Atoi(count)
+		}
+		return err == nil && bad == nil
+	}
+	return read(from, old, oldLen) && read(to, now, nowLen)
+}
+
+// numberedStyle is the style of a line of [numbered].
+func numberedStyle(line string) string {
+	if len(line) > 6 && strings.Trim(line[:6], " 0123456789") == "" && strings.TrimSpace(line[:6]) != "" {
+		line = line[6:]
+	}
+	return kit.DiffStyle(line)
+}
+
 // PaintQuestion paints the lines that a call adds and removes.
 func PaintQuestion(s *kit.Screen, text string) string {
 	var b strings.Builder
@@ -153,7 +250,7 @@ func PaintQuestion(s *kit.Screen, text string) string {
 			b.WriteString(line)
 			continue
 		}
-		b.WriteString("         " + s.Paint(kit.DiffStyle(body), body) + "\n")
+		b.WriteString("         " + s.Paint(numberedStyle(body), body) + "\n")
 	}
 	return b.String()
 }

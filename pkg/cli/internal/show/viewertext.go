@@ -126,6 +126,7 @@ func (v *Viewer) fold(w *openResponse) {
 			text = "thought for " + kit.Duration(d) + ", "
 		}
 		v.aside(kit.Dim, text+kit.Plural(n, "word"))
+		v.keep(fold{name: "thought", thought: w.thought.String()})
 	}
 	w.folded = true
 }

@@ -33,7 +33,24 @@ var writeProse string
 
 // Write is the tool write_file. Writing the same content twice is writing it
 // once.
-var Write = tools.New(tools.Metadata{
+var Write = func() tools.Tool {
+	t := writeTool
+	t.Preview = func(env *tools.Env, args json.RawMessage) string {
+		var in WriteInput
+		if json.Unmarshal(args, &in) != nil {
+			return ""
+		}
+		name := path.Clean(strings.TrimPrefix(in.Path, env.Files.Dir()+"/"))
+		was, err := fs.ReadFile(env.Files.FS(), name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || strings.ContainsRune(string(was), 0) {
+			return ""
+		}
+		return edit.Diff(name, name, string(was), unwrap(in.Path, in.Content), err == nil, true)
+	}
+	return t
+}()
+
+var writeTool = tools.New(tools.Metadata{
 	Name: "write_file", Category: "code",
 	Needs: tools.Read | tools.Write, Paths: []string{"path"}, Effect: tools.Idempotent,
 	Examples: []tools.Example{{Note: "a new file", Args: json.RawMessage(`{"path":"hello.txt","content":"hello\n"}`)}},
