@@ -25,8 +25,6 @@ func BenchmarkCodeSearch(b *testing.B) {
 	}
 	dir := filepath.Join(strings.TrimSpace(string(root)), "src")
 	env := hands(b, dir)
-	alone := *env
-	alone.Exec = nil
 	rg := func(args ...string) func() {
 		return func() {
 			cmd := exec.Command("rg", append([]string{"--no-config", "--hidden"}, args...)...)
@@ -48,9 +46,6 @@ func BenchmarkCodeSearch(b *testing.B) {
 		{"regexp", partstest.Tool("search"), env, pattern{Pattern: servers}, rg("-n", "-e", servers)},
 		{"none", partstest.Tool("search"), env, pattern{Pattern: literal + "X"}, rg("-n", literal+"X")},
 		{"many", partstest.Tool("search"), env, pattern{Pattern: `\bunsafe\.Pointer\b`, Max: 1000}, rg("-n", `\bunsafe\.Pointer\b`)},
-		{"literal-without-rg", partstest.Tool("search_text"), &alone, pattern{Pattern: "WalkDir(", Literal: true}, rg("-n", "-F", "WalkDir(")},
-		{"regexp-without-rg", partstest.Tool("search_text"), &alone, pattern{Pattern: servers}, rg("-n", "-e", servers)},
-		{"none-without-rg", partstest.Tool("search_text"), &alone, pattern{Pattern: literal + "X"}, rg("-n", literal+"X")},
 		{"list", partstest.Tool("list_files"), env, map[string]string{"glob": "**/*_test.go"}, rg("--files", "-g", "*_test.go")},
 		{"definition-warm", partstest.Tool("definition"), env, map[string]string{"name": "WalkDir"}, rg("-n", "-w", "WalkDir")},
 		{"outline-warm", partstest.Tool("outline"), env, map[string]string{"path": "net/http"}, rg("-n", "^(func|type|var|const)", "net/http")},

@@ -81,8 +81,9 @@ func (s fileStamp) settled(now time.Time) bool {
 
 var errIndex = errors.New("git's index has a form that is not read here")
 
-// converts finds attributes by which a file is another on disk than in git.
-var converts = lazyregexp.New(`(?m)^[^#\n]*\s-?!?(text|eol|crlf|filter|ident|working-tree-encoding)\b`)
+// converts finds attributes by which a file is another on disk than in git. One that is only
+// taken away, as by -text, converts nothing.
+var converts = lazyregexp.New(`(?m)^[^#\n]*\s(text|eol|crlf|filter|ident|working-tree-encoding)\b`)
 
 // indexOf finds and reads the index of the repository that t lies in.
 func indexOf(ctx context.Context, t *rootfs.Tree) (*gitIndex, string, error) {

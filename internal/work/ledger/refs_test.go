@@ -32,3 +32,16 @@ func TestTableRefs(t *testing.T) {
 		dirtest.Must(t, led.Close())
 	}
 }
+
+// Attributes that are only taken away leave files on disk as git has them, so that their stamps count.
+func TestConverts(t *testing.T) {
+	for text, want := range map[string]bool{
+		"* -text\n": false, "*.png binary\n": false, "* !text\n": false, "*.x -filter -ident\n": false, "# * text\n": false, "*.go diff=golang\n": false,
+		"* text=auto\n": true, "*.bat text eol=crlf\n": true, "*.bin filter=lfs diff=lfs -text\n": true, "* -text\n*.c ident\n": true, "[attr]dos text eol=crlf\n": true,
+		"*.txt working-tree-encoding=UTF-16\n": true, "* crlf=input\n": true,
+	} {
+		if got := converts.MatchString(text); got != want {
+			t.Errorf("%q converts: %v", text, got)
+		}
+	}
+}

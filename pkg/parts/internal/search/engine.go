@@ -25,10 +25,7 @@ const (
 
 	patience  = 30 * time.Second
 	mostFiles = 200_000
-	maxFile   = 32 << 20  // bytes; larger files are named as not searched
-	worthRG   = 200       // files from which starting a program pays
-	maxArgs   = 512 << 10 // bytes of names on a command line: half of what macOS takes
-	maxNames  = 8_000     // names on a command line: bubblewrap takes 9,000 arguments
+	maxFile   = 32 << 20 // bytes; larger files are named as not searched
 )
 
 // A query describes a search.
@@ -67,18 +64,20 @@ func (q *query) run(ctx context.Context, files *workspace.Files, names []string)
 	const block = 256
 	filter := newFilter(q.re)
 	var f found
+	bufs := make([][]byte, runtime.GOMAXPROCS(0)) // for the file that each worker reads
 	for len(names) > 0 && !f.full && !f.late {
 		part := names[:min(len(names), block)]
 		names = names[len(part):]
 		hits := make([]found, len(part))
 		var next atomic.Int64
 		var workers sync.WaitGroup
-		for range min(runtime.GOMAXPROCS(0), len(part)) {
+		for w := range min(len(bufs), len(part)) {
 			workers.Go(func() {
-				var buf []byte
 				for i := next.Add(1) - 1; i < int64(len(part)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-					b, err := files.Peek(part[i], buf, maxFile)
-					buf = b
+					b, err := files.Peek(part[i], bufs[w], maxFile)
+					if cap(b) > cap(bufs[w]) {
+						bufs[w] = b
+					}
 					if err != nil || binary(b) || !filter.matches(b) {
 						continue // gone meanwhile, not for us to read, not text, or without a match
 					}

@@ -2,10 +2,8 @@
 //
 //	set, err := tools.NewSet(search.Tool)
 //
-// Which lines match is decided by one engine, Go's regexp, which takes linear
-// time whatever the pattern. Where ripgrep is installed it first narrows down
-// many files to those that can match, so that results are the same with and
-// without it.
+// Which lines match is decided by Go's regexp, which takes linear time whatever
+// the pattern. No program is started.
 package search
 
 import (
@@ -17,8 +15,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/system/hostexec"
-	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -38,7 +34,7 @@ var prose string
 
 // Tool is the tool search.
 var Tool = tools.New(tools.Metadata{
-	Name: "search", Category: "code", Needs: tools.Read | tools.Exec, Paths: []string{"dir"}, Effect: tools.Idempotent,
+	Name: "search", Category: "code", Needs: tools.Read, Paths: []string{"dir"}, Effect: tools.Pure,
 	Examples: []tools.Example{{Note: "where a function is called", Args: json.RawMessage(`{"pattern":"\\bTotal\\(","glob":"*.go"}`)}},
 	Timeout:  2 * patience,
 }.Prose(prose), search)
@@ -71,13 +67,6 @@ func search(ctx context.Context, env *tools.Env, in Input) (tools.Result, error)
 	names, more, err := q.candidates(within, env.Files, in)
 	if err != nil {
 		return tools.Result{}, err
-	}
-	if len(names) >= worthRG && env.Exec != nil {
-		if pat, ok := translate(src); ok {
-			if few, ok := narrow(within, env.Exec, pat, names); ok {
-				names = few
-			}
-		}
 	}
 	f := q.run(within, env.Files, names)
 	if ctx.Err() != nil {
@@ -117,46 +106,9 @@ func (q *query) candidates(ctx context.Context, files *workspace.Files, in Input
 	return names, more, nil
 }
 
-// narrow asks ripgrep which files have a line that can match. It reports false
-// if it cannot say: then all of them may.
-func narrow(ctx context.Context, ex process.Exec, pattern string, names []string) ([]string, bool) {
-	if _, err := hostexec.InSandbox("rg"); err != nil {
-		return nil, false
-	}
-	var out []string
-	for len(names) > 0 {
-		n, size := 0, 0
-		args := []string{"rg", "--no-config", "--no-ignore", "--files-with-matches", "--null", "--text", "--encoding", "none",
-			"--no-messages", "--color", "never", "--sort", "none", "-e", pattern, "--"}
-		for n < len(names) && n < maxNames && size < maxArgs {
-			args = append(args, "./"+names[n])
-			size += len(names[n]) + 16
-			n++
-		}
-		batch := names[:n]
-		names = names[n:]
-		hit := map[string]bool{}
-		var stdout strings.Builder
-		o, err := ex.Run(ctx, process.Cmd{Args: args, Timeout: patience, Stdout: &stdout})
-		if err != nil || o.Code > 1 || o.TimedOut || o.Killed {
-			return nil, false
-		}
-		for name := range strings.SplitSeq(stdout.String(), "\x00") {
-			hit[strings.TrimPrefix(name, "./")] = true
-		}
-		for _, name := range batch { // their order is the order of the result
-			if hit[name] {
-				out = append(out, name)
-			}
-		}
-	}
-	return out, true
-}
-
-// Pure is the tool search_text: search for agents that may read and run
-// nothing at all, not even ripgrep. It finds the same, later in large trees.
+// Pure is the tool search_text, which is search by its older name.
 var Pure = func() tools.Tool {
 	m := Tool.Metadata
-	m.Name, m.Needs, m.Effect = "search_text", tools.Read, tools.Pure
+	m.Name = "search_text"
 	return tools.New(m, search)
 }()

@@ -8,11 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
@@ -157,79 +155,10 @@ func TestRequiredLiteral(t *testing.T) {
 	}
 }
 
-// With and without ripgrep the result is the same, to the byte.
-func TestSameWithRipgrep(t *testing.T) {
-	testenv.NeedsProgram(t, "rg")
-	content := randomFiles()
-	env := open(t, content)
-	ctx := context.Background()
-	used := 0
-	for _, p := range patterns {
-		q := query{re: regexp.MustCompile(p), max: 1 << 20, context: 1}
-		names, _, err := q.candidates(ctx, env.Files, Input{})
-		if err != nil || len(names) < worthRG {
-			t.Fatalf("%d files, %v", len(names), err)
-		}
-		own := q.run(ctx, env.Files, names).result(q)
-		pat, ok := translate(p)
-		if !ok {
-			continue
-		}
-		few, ok := narrow(ctx, env.Exec, pat, names)
-		if !ok {
-			t.Logf("ripgrep does not take %s for %s", pat, p)
-			continue
-		}
-		used++
-		if with := q.run(ctx, env.Files, few).result(q); with.Text != own.Text {
-			var lost []string
-			for _, n := range names {
-				if !slices.Contains(few, n) && q.run(ctx, env.Files, []string{n}).matches > 0 {
-					lost = append(lost, fmt.Sprintf("%q", content[n]))
-				}
-			}
-			t.Errorf("%s as %s loses %d files: %s", p, pat, len(lost), strings.Join(lost[:min(len(lost), 3)], " "))
-		}
-	}
-	if used < len(patterns)*8/10 {
-		t.Errorf("ripgrep was of use for %d of %d patterns only", used, len(patterns))
-	}
-}
-
 // Conformance 14: no pattern takes more than linear time.
 func TestCatastrophic(t *testing.T) {
 	env := open(t, map[string]string{"a": strings.Repeat("a", 1<<20) + "\n" + strings.Repeat("a", 1<<20)})
 	if r := call(t, env, Input{Pattern: `^(a+)+$x`}); r.Text != "no match\n" {
 		t.Errorf("%.200q", r.Text)
 	}
-}
-
-func BenchmarkNarrow(b *testing.B) {
-	content := map[string]string{}
-	for i := range 3000 {
-		content[fmt.Sprintf("f%d", i)] = strings.Repeat("some text that does not have it\n", 300)
-	}
-	content["f7"] += "needle\n"
-	env := open(b, content)
-	ctx := context.Background()
-	q := query{re: regexp.MustCompile("needle"), max: 100}
-	names, _, err := q.candidates(ctx, env.Files, Input{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Run("own", func(b *testing.B) {
-		for b.Loop() {
-			q.run(ctx, env.Files, names)
-		}
-	})
-	b.Run("ripgrep", func(b *testing.B) {
-		pat, _ := translate("needle")
-		for b.Loop() {
-			few, ok := narrow(ctx, env.Exec, pat, names)
-			if !ok {
-				b.Skip("rg is not installed here")
-			}
-			q.run(ctx, env.Files, few)
-		}
-	})
 }
