@@ -29,6 +29,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 // servedScripts are run once more through a server in a process of its own. Others
@@ -404,5 +405,24 @@ func TestServeKilledReaders(t *testing.T) {
 			}
 			last = n
 		}
+	}
+}
+
+// The description of the interface is valid for a validator that is not ours, and a client that a generator
+// makes of it starts a job and follows it.
+func TestServeOpenAPI(t *testing.T) {
+	t.Parallel()
+	dir := testenv.NeedsVariable(t, "OPENAPI", "install.sh openapi")
+	p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": handAgent, "turns.yaml": "turns:\n  - calls: [{name: finish, args: {summary: Made.}}]\n"})
+	served := startServer(t, p.bin, p.env, p.path("repo"), "serve", "--listen", "127.0.0.1:0")
+	cmd := exec.Command("node", "client.mjs", served.url, strings.TrimSpace(p.read("data/adroit.token")), p.path("repo"), "script:"+p.path("turns.yaml"))
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	lines := strings.Fields(string(out))
+	if err != nil || len(lines) < 5 || lines[1] != "job.started" || !strings.HasSuffix(string(out), "job.finished\n404 not_found\n") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if got := regexp.MustCompile(`(?m)^status +done$`).FindString(func() string { _, out := p.run("jobs", "show", lines[0]); return out }()); got == "" {
+		t.Errorf("job %s is not done", lines[0])
 	}
 }

@@ -155,7 +155,7 @@ func taintOf(j *jobs.Job) tools.Taint {
 
 // Transcript implements [JobReader].
 func (rt *Runtime) Transcript(ctx context.Context, ref string) (*Transcript, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeRead); err != nil {
 		return nil, err
 	}
 	j, m, err := rt.find(ctx, ref)

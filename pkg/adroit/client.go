@@ -187,7 +187,7 @@ type ToolCall struct {
 
 // CallTool implements [Catalog].
 func (rt *Runtime) CallTool(ctx context.Context, c ToolCall) (*executor.ToolResult, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeAdmin, c.Dir); err != nil {
 		return nil, err
 	}
 	r, err := rt.callTool(ctx, c)
@@ -359,8 +359,8 @@ type ToolServerPrompt struct {
 }
 
 // ToolServers implements [Catalog].
-func (rt *Runtime) ToolServers(_ context.Context, in Scope) (*Listing[ToolServerInfo], error) {
-	if err := rt.usable(); err != nil {
+func (rt *Runtime) ToolServers(ctx context.Context, in Scope) (*Listing[ToolServerInfo], error) {
+	if err := rt.may(ctx, ScopeRead, in.Dir); err != nil {
 		return nil, err
 	}
 	l := &Listing[ToolServerInfo]{Items: []ToolServerInfo{}}
@@ -379,7 +379,7 @@ func (rt *Runtime) ToolServers(_ context.Context, in Scope) (*Listing[ToolServer
 
 // CheckToolServer implements [Catalog].
 func (rt *Runtime) CheckToolServer(ctx context.Context, c ToolServerCheck) (*ToolServerReport, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeAdmin, c.Dir); err != nil {
 		return nil, err
 	}
 	if rt.o.ToolServers == nil {
@@ -398,7 +398,7 @@ func (rt *Runtime) CheckToolServer(ctx context.Context, c ToolServerCheck) (*Too
 
 // ToolServerPrompt implements [Catalog].
 func (rt *Runtime) ToolServerPrompt(ctx context.Context, p ToolServerPrompt) (string, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeRun, p.Dir); err != nil {
 		return "", err
 	}
 	if rt.o.ToolServers == nil {
@@ -452,7 +452,7 @@ type FailureQuery = problem.Query
 
 // Failures implements [JobReader].
 func (rt *Runtime) Failures(ctx context.Context, q FailureQuery) ([]Failure, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.mayIn(ctx, ScopeRead, q.Project); err != nil {
 		return nil, err
 	}
 	q, s, err := rt.failureQuery(ctx, q)
@@ -468,7 +468,7 @@ func (rt *Runtime) Failures(ctx context.Context, q FailureQuery) ([]Failure, err
 
 // ForgetFailures implements [JobWriter].
 func (rt *Runtime) ForgetFailures(ctx context.Context, q FailureQuery) (int, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.mayIn(ctx, ScopeAdmin, q.Project); err != nil {
 		return 0, err
 	}
 	q, s, err := rt.failureQuery(ctx, q)

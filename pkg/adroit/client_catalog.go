@@ -42,8 +42,8 @@ func (rt *Runtime) decide(in Scope) catalog.Decision {
 }
 
 // Agents implements [Catalog].
-func (rt *Runtime) Agents(_ context.Context, in Scope) (*Listing[AgentInfo], error) {
-	if err := rt.usable(); err != nil {
+func (rt *Runtime) Agents(ctx context.Context, in Scope) (*Listing[AgentInfo], error) {
+	if err := rt.may(ctx, ScopeRead, in.Dir); err != nil {
 		return nil, err
 	}
 	cat := rt.catalog.Agents(rt.decide(in))
@@ -58,8 +58,8 @@ func agentInfo(a *agents.DynamicAgent) AgentInfo {
 var smallWindows = []int{4096, 8192}
 
 // ShowAgent implements [Catalog].
-func (rt *Runtime) ShowAgent(_ context.Context, n Named) (*AgentInfo, error) {
-	if err := rt.usable(); err != nil {
+func (rt *Runtime) ShowAgent(ctx context.Context, n Named) (*AgentInfo, error) {
+	if err := rt.may(ctx, ScopeRead, n.Dir); err != nil {
 		return nil, err
 	}
 	cat := rt.catalog.Agents(rt.decide(n.Scope))
@@ -84,8 +84,8 @@ func (rt *Runtime) ShowAgent(_ context.Context, n Named) (*AgentInfo, error) {
 }
 
 // Pipelines implements [Catalog].
-func (rt *Runtime) Pipelines(_ context.Context, in Scope) (*Listing[PipelineInfo], error) {
-	if err := rt.usable(); err != nil {
+func (rt *Runtime) Pipelines(ctx context.Context, in Scope) (*Listing[PipelineInfo], error) {
+	if err := rt.may(ctx, ScopeRead, in.Dir); err != nil {
 		return nil, err
 	}
 	cat := rt.catalog.Pipelines(rt.decide(in))
@@ -95,8 +95,8 @@ func (rt *Runtime) Pipelines(_ context.Context, in Scope) (*Listing[PipelineInfo
 }
 
 // ShowPipeline implements [Catalog].
-func (rt *Runtime) ShowPipeline(_ context.Context, n Named) (*PipelineDetail, error) {
-	if err := rt.usable(); err != nil {
+func (rt *Runtime) ShowPipeline(ctx context.Context, n Named) (*PipelineDetail, error) {
+	if err := rt.may(ctx, ScopeRead, n.Dir); err != nil {
 		return nil, err
 	}
 	cat := rt.catalog.Pipelines(rt.decide(n.Scope))
@@ -108,8 +108,8 @@ func (rt *Runtime) ShowPipeline(_ context.Context, n Named) (*PipelineDetail, er
 }
 
 // Skills implements [Catalog].
-func (rt *Runtime) Skills(_ context.Context, in Scope) (*Listing[SkillInfo], error) {
-	if err := rt.usable(); err != nil {
+func (rt *Runtime) Skills(ctx context.Context, in Scope) (*Listing[SkillInfo], error) {
+	if err := rt.may(ctx, ScopeRead, in.Dir); err != nil {
 		return nil, err
 	}
 	found, problems, err := rt.scopeSkills(in)
@@ -124,8 +124,8 @@ func (rt *Runtime) Skills(_ context.Context, in Scope) (*Listing[SkillInfo], err
 }
 
 // ShowSkill implements [Catalog].
-func (rt *Runtime) ShowSkill(_ context.Context, n Named) (*SkillDetail, error) {
-	if err := rt.usable(); err != nil {
+func (rt *Runtime) ShowSkill(ctx context.Context, n Named) (*SkillDetail, error) {
+	if err := rt.may(ctx, ScopeRead, n.Dir); err != nil {
 		return nil, err
 	}
 	found, _, err := rt.scopeSkills(n.Scope)
@@ -160,8 +160,8 @@ func (rt *Runtime) scopeSkills(in Scope) ([]agents.Skill, agents.Problems, error
 }
 
 // LintAgents implements [Catalog].
-func (rt *Runtime) LintAgents(_ context.Context, r LintRequest) (*LintReport, error) {
-	if err := rt.usable(); err != nil {
+func (rt *Runtime) LintAgents(ctx context.Context, r LintRequest) (*LintReport, error) {
+	if err := rt.may(ctx, ScopeRead, r.Dir); err != nil {
 		return nil, err
 	}
 	set, err := rt.tools()
@@ -203,8 +203,8 @@ func (rt *Runtime) LintAgents(_ context.Context, r LintRequest) (*LintReport, er
 }
 
 // LintPipelines implements [Catalog].
-func (rt *Runtime) LintPipelines(_ context.Context, r LintRequest) (*LintReport, error) {
-	if err := rt.usable(); err != nil {
+func (rt *Runtime) LintPipelines(ctx context.Context, r LintRequest) (*LintReport, error) {
+	if err := rt.may(ctx, ScopeRead, r.Dir); err != nil {
 		return nil, err
 	}
 	if _, err := rt.tools(); err != nil {
@@ -281,8 +281,8 @@ func lint[T any](files []LintFile, parse func(string, []byte) (*T, agents.Proble
 }
 
 // Tools implements [Catalog].
-func (rt *Runtime) Tools(context.Context) (*Listing[ToolInfo], error) {
-	if err := rt.usable(); err != nil {
+func (rt *Runtime) Tools(ctx context.Context) (*Listing[ToolInfo], error) {
+	if err := rt.may(ctx, ScopeRead); err != nil {
 		return nil, err
 	}
 	set, err := rt.tools()

@@ -46,7 +46,7 @@ func (s Selection) part(ctx context.Context, id string, led *ledger.Ledger) (par
 
 // Steps implements [Changes].
 func (rt *Runtime) Steps(ctx context.Context, ref string) (*StepList, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeRead); err != nil {
 		return nil, err
 	}
 	j, m, err := rt.find(ctx, ref)
@@ -81,7 +81,7 @@ func (rt *Runtime) Steps(ctx context.Context, ref string) (*StepList, error) {
 
 // Diff implements [Changes].
 func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeRead); err != nil {
 		return nil, err
 	}
 	j, err := rt.findOrFolder(ctx, ref)
@@ -126,7 +126,7 @@ func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, er
 
 // Undo implements [Changes].
 func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoReport, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeRun); err != nil {
 		return nil, err
 	}
 	j, err := rt.findOrFolder(ctx, ref)
@@ -192,7 +192,7 @@ func (rt *Runtime) commits(ctx context.Context, id string) (out []string, err er
 
 // Merge implements [Changes].
 func (rt *Runtime) Merge(ctx context.Context, ref, message string) (*MergeReport, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeRun); err != nil {
 		return nil, err
 	}
 	j, _, err := rt.find(ctx, ref)

@@ -19,7 +19,7 @@ import (
 
 // Jobs implements [JobReader].
 func (rt *Runtime) Jobs(ctx context.Context, o ListOptions) ([]JobSummary, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeRead, o.Dir); err != nil {
 		return nil, err
 	}
 	m, err := rt.Manager(ctx)
@@ -96,7 +96,7 @@ func (rt *Runtime) summarize(ctx context.Context, store jobs.Store, s *JobSummar
 
 // Job implements [JobReader].
 func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeRead); err != nil {
 		return nil, err
 	}
 	j, m, err := rt.find(ctx, ref)
@@ -156,6 +156,9 @@ func (rt *Runtime) readLog(events iter.Seq2[event.Event, error]) (*jobLog, error
 }
 
 func (l *jobLog) add(ev event.Event) {
+	if ev.Kind == event.Answer {
+		return // it says nothing of how the job stands
+	}
 	l.usage.Add(ev)
 	l.end = nil
 	if ev.Kind == event.JobFinished || ev.Kind == event.JobWaiting {

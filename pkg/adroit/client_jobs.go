@@ -9,8 +9,10 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/lock"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/internal/text/spelling"
@@ -25,7 +27,7 @@ import (
 
 // Artifacts implements [JobReader].
 func (rt *Runtime) Artifacts(ctx context.Context, ref string) (*ArtifactList, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeRead); err != nil {
 		return nil, err
 	}
 	j, _, err := rt.find(ctx, ref)
@@ -46,7 +48,7 @@ func (rt *Runtime) Artifacts(ctx context.Context, ref string) (*ArtifactList, er
 
 // Cancel implements [JobWriter].
 func (rt *Runtime) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeRun); err != nil {
 		return nil, err
 	}
 	j, m, err := rt.find(ctx, ref)
@@ -71,7 +73,7 @@ var signalName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 
 // Signal implements [JobWriter].
 func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSent, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeAnswer); err != nil {
 		return nil, err
 	}
 	j, m, err := rt.find(ctx, ref)
@@ -98,6 +100,9 @@ func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSen
 	if q := sent.Question; q != nil {
 		signal.Question = q.Path
 	}
+	if signal.Log, err = answerEvent(ctx, signal); err != nil {
+		return nil, problem.AsError(err)
+	}
 	err = m.Store.Send(ctx, j.ID, signal)
 	if errors.Is(err, jobs.ErrAnswered) { // by somebody else, in this moment
 		return nil, answered(hint.Command("jobs show %s", j.ID)+" shows how it stands", "%s has the answer to this question already; nothing was sent", j.ID)
@@ -106,6 +111,20 @@ func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSen
 		return nil, problem.AsError(err)
 	}
 	return sent, nil
+}
+
+// answerEvent is what the log keeps of a signal: who sent it.
+func answerEvent(ctx context.Context, s flow.Signal) (*event.Event, error) {
+	a := jobs.Answer{By: "owner", From: lock.Name(), Question: s.Question, Value: s.Value}
+	if by := AuthorityOf(ctx); by != nil {
+		a.By, a.From = by.Name, by.From
+	}
+	b, err := json.Marshal(a)
+	if err != nil {
+		return nil, err
+	}
+	name, _, _ := strings.Cut(s.Name, "@")
+	return &event.Event{Time: time.Now().UTC(), Kind: event.Answer, Path: s.Question, Name: name, Text: "by " + a.By, Data: b}, nil
 }
 
 // signal is the full name of the signal that name means for a job: that of the
@@ -306,14 +325,39 @@ func (rt *Runtime) AllEvents(ctx context.Context, o EventOptions) iter.Seq2[even
 		if err != nil {
 			return nil, nil, err
 		}
-		return store.AllEvents(ctx, o.After, o.Follow), func() {}, nil
+		return rt.seen(ctx, store, store.AllEvents(ctx, o.After, o.Follow)), func() {}, nil
 	})
+}
+
+// seen are the events of jobs that whoever asks sees.
+func (rt *Runtime) seen(ctx context.Context, store jobs.Store, all iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
+	if AuthorityOf(ctx).everywhere() {
+		return all
+	}
+	return func(yield func(event.Event, error) bool) {
+		sees := map[string]bool{} // by job
+		for ev, err := range all {
+			see, known := sees[ev.Job]
+			if err == nil && !known {
+				var j *jobs.Job
+				if j, err = jobs.Find(ctx, store, ev.Job); err == nil {
+					see = rt.sees(ctx, j)
+				} else if errors.Is(err, jobs.ErrNotExist) {
+					err = nil // it was removed
+				}
+				sees[ev.Job] = see
+			}
+			if (see || err != nil) && !yield(ev, err) {
+				return
+			}
+		}
+	}
 }
 
 // readEvents yields what open opens, until the runtime is closed; leave ends the reading.
 func (rt *Runtime) readEvents(ctx context.Context, open func(ctx context.Context, stop func()) (kept iter.Seq2[event.Event, error], leave func(), err error)) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		if err := rt.usable(); err != nil {
+		if err := rt.may(ctx, ScopeRead); err != nil {
 			yield(event.Event{}, err)
 			return
 		}

@@ -31,7 +31,7 @@ import (
 
 // Send implements [JobWriter].
 func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*jobs.Job, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeRun); err != nil {
 		return nil, err
 	}
 	j, mgr, err := rt.find(ctx, ref)

@@ -24,7 +24,7 @@ func (rt *Runtime) modelCatalog() (ModelCatalog, error) {
 
 // Models implements [Models].
 func (rt *Runtime) Models(ctx context.Context) ([]ModelInfo, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeRead); err != nil {
 		return nil, err
 	}
 	list := []ModelInfo{}
@@ -41,7 +41,7 @@ func (rt *Runtime) Models(ctx context.Context) ([]ModelInfo, error) {
 
 // ModelState implements [Models].
 func (rt *Runtime) ModelState(ctx context.Context, q ModelQuery) (*ModelState, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeRead); err != nil {
 		return nil, err
 	}
 	m, err := rt.models.At(q.BaseURL, "")
@@ -60,7 +60,7 @@ func (rt *Runtime) ModelState(ctx context.Context, q ModelQuery) (*ModelState, e
 
 // CheckModel implements [Models].
 func (rt *Runtime) CheckModel(ctx context.Context, q ModelQuery) (*ModelReport, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeRun); err != nil {
 		return nil, err
 	}
 	m, err := rt.models.At(q.BaseURL, "")
@@ -119,7 +119,7 @@ func tryModel(ctx context.Context, m ModelSource, ref string) (*ModelReport, err
 func (rt *Runtime) PullModel(ctx context.Context, p ModelPull) iter.Seq2[PullProgress, error] {
 	return func(yield func(PullProgress, error) bool) {
 		c, err := rt.modelCatalog()
-		if closed := rt.usable(); closed != nil {
+		if closed := rt.may(ctx, ScopeAdmin); closed != nil {
 			err = closed
 		}
 		if err != nil {
@@ -135,8 +135,8 @@ func (rt *Runtime) PullModel(ctx context.Context, p ModelPull) iter.Seq2[PullPro
 }
 
 // ForgetModel implements [Models].
-func (rt *Runtime) ForgetModel(_ context.Context, ref string) (int, error) {
-	if err := rt.usable(); err != nil {
+func (rt *Runtime) ForgetModel(ctx context.Context, ref string) (int, error) {
+	if err := rt.may(ctx, ScopeAdmin); err != nil {
 		return 0, err
 	}
 	c, err := rt.modelCatalog()
@@ -162,7 +162,7 @@ func ParseAgent(name string, src []byte) (*agents.DynamicAgent, agents.Problems)
 
 // Doctor implements [Machine].
 func (rt *Runtime) Doctor(ctx context.Context, q DoctorQuery) ([]Finding, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeAdmin, q.Dir); err != nil {
 		return nil, err
 	}
 	d := rt.o.doctor(q)

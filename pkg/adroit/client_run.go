@@ -23,7 +23,7 @@ func (rt *Runtime) Start(ctx context.Context, ref string, o StartOptions) (*Star
 
 // startRun starts a job. The run is nil if there is none to begin.
 func (rt *Runtime) startRun(ctx context.Context, ref string, o StartOptions) (*Started, *jobRun, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeRun); err != nil {
 		return nil, nil, err
 	}
 	j, m, err := rt.find(ctx, ref)
@@ -169,7 +169,7 @@ func (stopReason) Unwrap() error   { return jobs.ErrStopped }
 
 // Stop implements [JobWriter].
 func (rt *Runtime) Stop(ctx context.Context, ref, reason string) (*jobs.Job, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeRun); err != nil {
 		return nil, err
 	}
 	j, _, err := rt.find(ctx, ref)
@@ -194,7 +194,7 @@ func (rt *Runtime) Stop(ctx context.Context, ref, reason string) (*jobs.Job, err
 
 // Wait implements [JobReader].
 func (rt *Runtime) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeRead); err != nil {
 		return nil, err
 	}
 	j, m, err := rt.find(ctx, ref)

@@ -32,8 +32,8 @@ func (rt *Runtime) trustStore() (*trust.Store, error) {
 }
 
 // Trust implements [Machine].
-func (rt *Runtime) Trust(_ context.Context, dir string) (*trust.Status, error) {
-	if err := rt.usable(); err != nil {
+func (rt *Runtime) Trust(ctx context.Context, dir string) (*trust.Status, error) {
+	if err := rt.mayIn(ctx, ScopeRead, dir); err != nil {
 		return nil, err
 	}
 	s, err := rt.trustStore()
@@ -49,8 +49,8 @@ func (rt *Runtime) Trust(_ context.Context, dir string) (*trust.Status, error) {
 }
 
 // Trusts implements [Machine].
-func (rt *Runtime) Trusts(context.Context) ([]trust.Place, error) {
-	if err := rt.usable(); err != nil {
+func (rt *Runtime) Trusts(ctx context.Context) ([]trust.Place, error) {
+	if err := rt.may(ctx, ScopeRead); err != nil {
 		return nil, err
 	}
 	s, err := rt.trustStore()
@@ -58,6 +58,7 @@ func (rt *Runtime) Trusts(context.Context) ([]trust.Place, error) {
 		return nil, err
 	}
 	places, err := s.List()
+	places = slices.DeleteFunc(places, func(p trust.Place) bool { return !AuthorityOf(ctx).Covers(p.Root) })
 	if places == nil {
 		places = []trust.Place{}
 	}
@@ -66,7 +67,7 @@ func (rt *Runtime) Trusts(context.Context) ([]trust.Place, error) {
 
 // SetTrust implements [Machine].
 func (rt *Runtime) SetTrust(ctx context.Context, c TrustChange) (*trust.Status, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.mayIn(ctx, ScopeAdmin, c.Dir); err != nil {
 		return nil, err
 	}
 	s, err := rt.trustStore()
@@ -106,7 +107,7 @@ func (rt *Runtime) SetTrust(ctx context.Context, c TrustChange) (*trust.Status, 
 
 // Remove implements [JobWriter].
 func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) (*Removed, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeAdmin); err != nil {
 		return nil, err
 	}
 	j, err := rt.findOrFolder(ctx, ref)
@@ -218,7 +219,7 @@ type shrinker interface {
 
 // Prune implements [JobWriter].
 func (rt *Runtime) Prune(ctx context.Context, o PruneOptions) (*PruneReport, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeAdmin); err != nil {
 		return nil, err
 	}
 	m, err := rt.Manager(ctx)
@@ -231,7 +232,7 @@ func (rt *Runtime) Prune(ctx context.Context, o PruneOptions) (*PruneReport, err
 	}
 	r, now := &PruneReport{Removed: []string{}}, time.Now()
 	for _, j := range all {
-		if !j.Status.Final() || j.Finished.IsZero() || now.Sub(j.Finished) < o.Age {
+		if !j.Status.Final() || !rt.sees(ctx, j) || j.Finished.IsZero() || now.Sub(j.Finished) < o.Age {
 			continue
 		}
 		if !o.DryRun {

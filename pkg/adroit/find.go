@@ -30,6 +30,9 @@ func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manag
 	switch ref {
 	case "":
 	case "LAST":
+		if !AuthorityOf(ctx).everywhere() {
+			break // it would be somebody else's
+		}
 		j, err := rt.newest(ctx, m.Store)
 		return j, m, err
 	default: // most are the whole id
@@ -37,7 +40,7 @@ func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manag
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(one) > 0 {
+		if len(one) > 0 && rt.sees(ctx, one[0]) {
 			return one[0], m, nil
 		}
 	}
@@ -47,7 +50,7 @@ func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manag
 	}
 	var found []*jobs.Job
 	for _, j := range all {
-		if len(ref) >= 2 && (strings.HasPrefix(j.ID, ref) || strings.HasSuffix(j.ID, ref)) {
+		if len(ref) >= 2 && rt.sees(ctx, j) && (strings.HasPrefix(j.ID, ref) || strings.HasSuffix(j.ID, ref)) {
 			found = append(found, j)
 		}
 	}
@@ -88,14 +91,17 @@ func (rt *Runtime) newest(ctx context.Context, store jobs.Store) (*jobs.Job, err
 // jobs until enough of them are there.
 func (rt *Runtime) jobsIn(ctx context.Context, store jobs.Store, q jobs.Query, dir string, here bool) ([]*jobs.Job, error) {
 	limit := q.Limit
-	if dir == "" && !here {
+	if dir == "" && !here && AuthorityOf(ctx).everywhere() {
 		return store.List(ctx, q)
 	}
 	other := func(j *jobs.Job) bool {
+		if !rt.sees(ctx, j) {
+			return true
+		}
 		if here {
 			return rt.config(j).Aside || dir != "" && !rt.worksHere(j, dir)
 		}
-		return !rt.worksIn(j, dir)
+		return dir != "" && !rt.worksIn(j, dir)
 	}
 	for q.Limit *= 10; ; q.Limit *= 10 {
 		all, err := store.List(ctx, q)

@@ -63,7 +63,7 @@ func (rt *Runtime) factQuery(q FactQuery) (memory.Query, error) {
 
 // Facts implements [Client].
 func (rt *Runtime) Facts(ctx context.Context, q FactQuery) ([]memory.Fact, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.mayFacts(ctx, ScopeRead, q); err != nil {
 		return nil, err
 	}
 	store, err := rt.memory.Store(ctx)
@@ -93,7 +93,7 @@ func noFact(id string) error {
 
 // Remember implements [Client].
 func (rt *Runtime) Remember(ctx context.Context, n FactNote) (*memory.Fact, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.mayIn(ctx, ScopeRun, n.Dir); err != nil {
 		return nil, err
 	}
 	dir, err := filepath.Abs(cmp.Or(n.Dir, rt.o.Dir))
@@ -112,7 +112,7 @@ func (rt *Runtime) Remember(ctx context.Context, n FactNote) (*memory.Fact, erro
 
 // Forget implements [Client].
 func (rt *Runtime) Forget(ctx context.Context, q FactQuery) (int, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.mayFacts(ctx, ScopeAdmin, q); err != nil {
 		return 0, err
 	}
 	if q.Limit != 0 || q.Verify {
@@ -144,7 +144,7 @@ const importBatch = 1000
 
 // ImportFacts implements [Client].
 func (rt *Runtime) ImportFacts(ctx context.Context, dir string, facts []Fact) (added int, refused []string, err error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.mayIn(ctx, ScopeAdmin, dir); err != nil {
 		return 0, nil, err
 	}
 	if len(facts) > importBatch {

@@ -41,7 +41,7 @@ type Plan struct {
 // model and settles what can be settled before there is a job, so that what is
 // wrong fails here.
 func (rt *Runtime) Resolve(ctx context.Context, r Request) (*Plan, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.mayRequest(ctx, ScopeRead, r); err != nil {
 		return nil, err
 	}
 	p, err := rt.planOf(ctx, r, false)

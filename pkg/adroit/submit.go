@@ -45,7 +45,7 @@ type Submitted struct {
 // Submit implements [JobWriter]. A request that cannot be resolved fails here,
 // before there is a job.
 func (rt *Runtime) Submit(ctx context.Context, r Request) (*Submitted, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.mayRequest(ctx, ScopeRun, r); err != nil {
 		return nil, err
 	}
 	var s *Submitted
@@ -187,7 +187,7 @@ func (rt *Runtime) isolate(ctx context.Context, id string, r Request, p *Plan) (
 // Retry implements [JobWriter]. The new job has a worktree of its own if the old
 // one had one.
 func (rt *Runtime) Retry(ctx context.Context, ref string, o RetryOptions) (*Submitted, error) {
-	if err := rt.usable(); err != nil {
+	if err := rt.may(ctx, ScopeRun); err != nil {
 		return nil, err
 	}
 	var s *Submitted

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -24,8 +25,9 @@ import (
 
 // Options are where to listen, and for whom.
 type Options struct {
-	Address string // host:port; port 0 is a free one
-	Token   string
+	Address string  // host:port; port 0 is a free one; unix:PATH is a socket that only this user can use
+	Token   string  // of the owner, who may do all
+	Tokens  *Tokens // of others; nil if there are none
 	// Cert and Key are files of TLS. Without them the address must be one of this
 	// machine: nothing else protects what is sent on a network.
 	Cert, Key string
@@ -33,9 +35,11 @@ type Options struct {
 
 // A Listener listens.
 type Listener struct {
-	l     net.Listener
-	token string
-	leaf  *x509.Certificate // nil without TLS
+	l      net.Listener
+	token  string
+	tokens *Tokens
+	login  *login
+	leaf   *x509.Certificate // nil without TLS
 
 	headerTime time.Duration
 	most       int // connections
@@ -53,7 +57,7 @@ const (
 
 // Open begins to listen.
 func Open(o Options) (*Listener, error) {
-	out := &Listener{token: o.Token, headerTime: headerTime, most: mostConnections()}
+	out := &Listener{token: o.Token, tokens: o.Tokens, login: &login{token: o.Token}, headerTime: headerTime, most: mostConnections()}
 	var conf *tls.Config
 	if o.Cert != "" || o.Key != "" {
 		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
@@ -61,6 +65,11 @@ func Open(o Options) (*Listener, error) {
 			return nil, problem.Invalidf("--cert and --key are files in PEM form that belong together", "TLS: %v", err)
 		}
 		conf, out.leaf = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, pair.Leaf
+	}
+	if path, ok := strings.CutPrefix(o.Address, unixScheme); ok {
+		l, err := listenUnix(path)
+		out.l = l
+		return out, err
 	}
 	l, err := net.Listen("tcp", o.Address)
 	switch {
@@ -76,6 +85,33 @@ func Open(o Options) (*Listener, error) {
 		out.l = tls.NewListener(l, conf)
 	}
 	return out, nil
+}
+
+// unixScheme begins the address of a socket in the file system.
+const unixScheme = "unix:"
+
+// listenUnix listens on a socket. One that a process left behind that runs no more is removed.
+func listenUnix(path string) (net.Listener, error) {
+	l, err := net.Listen("unix", path)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		c, failed := net.Dial("unix", path)
+		if failed == nil {
+			_ = c.Close()
+			return nil, problem.Invalidf("perhaps adroit serves there already; choose another path", "another process listens on %s", path)
+		}
+		if info, gone := os.Lstat(path); gone == nil && info.Mode()&os.ModeSocket != 0 && errors.Is(failed, syscall.ECONNREFUSED) {
+			if err = os.Remove(path); err == nil {
+				l, err = net.Listen("unix", path)
+			}
+		}
+	}
+	if err != nil {
+		return nil, problem.Invalidf("for example unix:/run/user/1000/adroit.sock", "listening: %v", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
 }
 
 // IsLoopback reports whether host:port is on this machine.
@@ -101,7 +137,23 @@ func (l *Listener) scheme() string {
 }
 
 // URL is where the listener is, without a slash at its end.
-func (l *Listener) URL() string { return l.scheme() + "://" + l.l.Addr().String() }
+func (l *Listener) URL() string {
+	if l.unix() {
+		return unixScheme + l.l.Addr().String()
+	}
+	return l.scheme() + "://" + l.l.Addr().String()
+}
+
+func (l *Listener) unix() bool { return l.l.Addr().Network() == "unix" }
+
+// Link is an address that a browser opens once, within ten minutes, to be the owner from then on;
+// "" where no browser reaches the listener.
+func (l *Listener) Link() string {
+	if l.unix() {
+		return ""
+	}
+	return l.URL() + loginPath + "?code=" + l.login.code()
+}
 
 // mostConnections leaves half of the files that the system allows to jobs.
 func mostConnections() int {
@@ -142,24 +194,48 @@ func (l *Listener) Guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		origin := r.Header.Get("Origin")
 		switch {
 		case !l.named(r.Host), origin != "" && origin != l.scheme()+"://"+r.Host:
 			refuse(w, http.StatusForbidden, "this host or origin may not", "it is addressed by the name that its certificate has, or as 127.0.0.1")
-		case subtle.ConstantTimeCompare([]byte(given), []byte(l.token)) != 1:
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			refuse(w, http.StatusUnauthorized, "the token is missing or wrong", hint.Name("serve")+" prints which file has it; ADROIT_TOKEN gives it to commands")
+		case r.Header.Get("Upgrade") != "":
+			refuse(w, http.StatusBadRequest, "there is no other protocol to change to", "events are streamed as server-sent events")
+		case r.URL.Path == loginPath:
+			l.login.serve(w, r, l.leaf != nil)
 		default:
-			h.ServeHTTP(w, r)
+			a := l.authority(r)
+			if a == nil {
+				w.Header().Set("WWW-Authenticate", "Bearer")
+				refuse(w, http.StatusUnauthorized, "the token is missing or wrong", hint.Name("serve")+" prints which file has it; ADROIT_TOKEN gives it to commands")
+				return
+			}
+			h.ServeHTTP(w, r.WithContext(adroit.WithAuthority(r.Context(), a)))
 		}
 	})
+}
+
+// authority is what whoever sends a request may do, nil if they are unknown.
+func (l *Listener) authority(r *http.Request) *adroit.Authority {
+	given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	known := subtle.ConstantTimeCompare([]byte(given), []byte(l.token)) == 1 || !bearer && l.login.holds(r)
+	a := &adroit.Authority{Name: owner, Scopes: []adroit.TokenScope{adroit.ScopeAdmin}}
+	if !known {
+		other := l.tokens.find(given)
+		if other == nil {
+			return nil
+		}
+		*a = *other
+	}
+	if a.From = r.RemoteAddr; l.unix() {
+		a.From = "unix"
+	}
+	return a
 }
 
 // named reports whether a request was meant for this server: a page whose name
 // resolves to this machine is not.
 func (l *Listener) named(host string) bool {
-	return IsLoopback(host) || l.leaf != nil && l.leaf.VerifyHostname(hostname(host)) == nil
+	return l.unix() || IsLoopback(host) || l.leaf != nil && l.leaf.VerifyHostname(hostname(host)) == nil
 }
 
 // refuse answers with an error in the form of the interface. Who is refused may not
@@ -172,15 +248,26 @@ func refuse(w http.ResponseWriter, code int, message, hint string) {
 
 // Bearer is the transport of a client that knows the token. Its errors say that the
 // server could not be reached.
-func Bearer(token string) http.RoundTripper { return bearer(token) }
+func Bearer(token string) http.RoundTripper { return bearer{token, http.DefaultTransport} }
 
-type bearer string
+// Unix is the transport of a client that knows the token of a server which listens on unix:PATH, whatever
+// the host of its requests.
+func Unix(path, token string) http.RoundTripper {
+	return bearer{token, &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}}}
+}
+
+type bearer struct {
+	token string
+	next  http.RoundTripper
+}
 
 // RoundTrip implements [http.RoundTripper].
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+string(b))
-	res, err := http.DefaultTransport.RoundTrip(r)
+	r.Header.Set("Authorization", "Bearer "+b.token)
+	res, err := b.next.RoundTrip(r)
 	if err != nil && r.Context().Err() == nil {
 		err = problem.WithHint(err, "is "+hint.Command("serve")+" running at "+r.URL.Scheme+"://"+r.URL.Host+"? --server or ADROIT_SERVER names another")
 	}

@@ -2,15 +2,23 @@ package api
 
 import (
 	"context"
+	"encoding"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
 	"reflect"
 	"strings"
+	"sync"
+	"time"
+
+	"github.com/invopop/jsonschema"
 
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/guard/trust"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -27,6 +35,7 @@ type route[In, Out any] struct {
 // An endpoint is a route whatever its types.
 type endpoint interface {
 	path() string
+	describe() description
 	serve(c adroit.Client) http.HandlerFunc
 	line() string // of the reference
 }
@@ -358,4 +367,179 @@ func (c *client) Forget(ctx context.Context, q adroit.FactQuery) (int, error) {
 func (c *client) ImportFacts(ctx context.Context, dir string, facts []memory.Fact) (added int, refused []string, err error) {
 	out, err := memoryImport.do(ctx, c, factFile{dir, facts})
 	return out.Added, out.Refused, err
+}
+
+// openAPIPath is where a server has the description of the interface.
+const openAPIPath = "/openapi.json"
+
+func (r route[In, Out]) describe() description {
+	return description{r.path(), r.doc, reflect.TypeFor[In](), reflect.TypeFor[Out](), false}
+}
+
+func (r streamRoute[In, Out]) describe() description {
+	return description{r.path(), r.doc, reflect.TypeFor[In](), reflect.TypeFor[Out](), true}
+}
+
+// A description is a route for programs that make clients.
+type description struct {
+	path, doc string
+	in, out   reflect.Type
+	stream    bool
+}
+
+type object = map[string]any
+
+// OpenAPI is the interface as OpenAPI 3.1 describes it, made from the table of routes.
+var OpenAPI = sync.OnceValue(func() json.RawMessage {
+	s := &shapes{all: object{}}
+	problems := object{"description": "An error: detail is what is wrong, hint what to do.", "content": object{"application/problem+json": object{"schema": s.of(reflect.TypeFor[details]())}}}
+	paths := object{}
+	add := func(method, path, doc string, op object, out object) {
+		op["operationId"], op["summary"] = operation(path), doc
+		op["security"] = []object{{"token": []string{string(scopeOf(path))}}}
+		op["responses"] = object{"200": object{"description": "The answer.", "content": out}, "default": problems}
+		paths[path] = object{method: op}
+	}
+	for _, e := range endpoints {
+		d := e.describe()
+		op := object{"requestBody": object{"required": true, "content": object{"application/json": object{"schema": s.of(d.in)}}}}
+		if d.path == jobsSubmit.path() {
+			op["parameters"] = []object{parameter("header", idempotencyKey, "string", "The key of the job, instead of that of the body.")}
+		}
+		media := "application/json"
+		if d.stream {
+			media = "text/event-stream"
+		}
+		add("post", d.path, d.doc, op, object{media: object{"schema": s.of(d.out)}})
+	}
+	for path, doc := range map[string]string{eventsPath: "Stream a job's events.", allEventsPath: "Stream the events of all jobs, in one order."} {
+		in := []object{
+			parameter("query", "after", "integer", "Only events with a higher number."), parameter("query", "follow", "boolean", "Go on with what comes."),
+			parameter("query", "wait", "string", "Answer with JSON instead, at the latest after this time, as in 20s."), parameter("header", lastEventID, "string", "As after, from a reader that connects again."),
+		}
+		if path == eventsPath {
+			job := parameter("query", "job", "string", "The job's id.")
+			job["required"] = true
+			in = append(in, job, parameter("query", "live", "boolean", "With pieces of answers, which have no number."))
+		}
+		add("get", path, doc, object{"parameters": in}, object{
+			"text/event-stream": object{"schema": s.of(reflect.TypeFor[event.Event]())}, "application/json": object{"schema": s.of(reflect.TypeFor[polled]())},
+		})
+	}
+	b, err := jsontext.Marshal(object{
+		"openapi": "3.1.0",
+		"info": object{"title": "adroit", "version": "1", "description": "Run, follow and answer jobs of agents. adroit serve listens; see docs/serve.md.",
+			"license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"}},
+		"servers":    []object{{"url": "/"}},
+		"paths":      paths,
+		"components": object{"schemas": s.all, "securitySchemes": object{"token": object{"type": "http", "scheme": "bearer", "description": "A token, with its scopes: adroit serve token."}}},
+	})
+	if err != nil {
+		panic(err) // maps of text
+	}
+	return b
+})
+
+func parameter(in, name, kind, doc string) object {
+	return object{"in": in, "name": name, "description": doc, "schema": object{"type": kind}}
+}
+
+// operation is the name of a route for programs: jobsSubmit of /v1/jobs/submit.
+func operation(path string) string {
+	first, rest, _ := strings.Cut(strings.TrimPrefix(path, "/v1/"), "/")
+	if rest == "" {
+		return first
+	}
+	return first + strings.ToUpper(rest[:1]) + rest[1:]
+}
+
+// shapes are the schemas of types, by name.
+type shapes struct{ all object }
+
+// of is the schema of a type, which refers to those of others.
+func (s *shapes) of(t reflect.Type) any {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	r := jsonschema.Reflector{Anonymous: true, AllowAdditionalProperties: true, Namer: shapeName, Mapper: shapeOf}
+	b, err := json.Marshal(r.ReflectFromType(t))
+	if err != nil {
+		panic(err) // types of the table
+	}
+	var doc object
+	if err := json.Unmarshal(b, &doc); err != nil {
+		return true // any value
+	}
+	delete(doc, "$schema")
+	if defs, ok := doc["$defs"].(object); ok {
+		for name, def := range defs {
+			s.all[name] = referring(def)
+		}
+		delete(doc, "$defs")
+	}
+	return referring(doc)
+}
+
+// referring moves references from where JSON Schema has definitions to where OpenAPI has them.
+func referring(v any) any {
+	switch v := v.(type) {
+	case object:
+		for k, x := range v {
+			if ref, ok := x.(string); ok && k == "$ref" {
+				v[k] = strings.Replace(ref, "#/$defs/", "#/components/schemas/", 1)
+			} else {
+				v[k] = referring(x)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = referring(v[i])
+		}
+	}
+	return v
+}
+
+// shapeName is the name of a type: those of its package and of its own, and of what it is made with.
+func shapeName(t reflect.Type) string {
+	name := t.Name()
+	if name == "" {
+		return ""
+	}
+	name, of, generic := strings.Cut(name, "[")
+	pkg := t.PkgPath()
+	name = title(pkg[strings.LastIndex(pkg, "/")+1:]) + title(name)
+	if generic {
+		of = strings.TrimSuffix(of, "]")
+		of = of[strings.LastIndexAny(of, "/ ")+1:]
+		for part := range strings.SplitSeq(of, ".") {
+			name += title(part)
+		}
+	}
+	return name
+}
+
+func title(s string) string {
+	if s = strings.Trim(s, "*{}"); s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// shapeOf is the schema of types that invopop takes for something else than encoding/json does.
+func shapeOf(t reflect.Type) *jsonschema.Schema {
+	switch p := reflect.PointerTo(t); {
+	case t == reflect.TypeFor[time.Time]():
+		return nil
+	case t.Kind() == reflect.Interface, p.Implements(reflect.TypeFor[json.Marshaler]()):
+		return jsonschema.TrueSchema
+	case p.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+		return &jsonschema.Schema{Type: "string"}
+	}
+	return nil
+}
+
+// serveOpenAPI answers with the description.
+func serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(OpenAPI()) // who has gone needs none
 }

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,12 +33,23 @@ const maxBody = 16 << 20
 func Handler(c adroit.Client) http.Handler {
 	mux := http.NewServeMux()
 	for _, e := range endpoints {
-		mux.HandleFunc("POST "+e.path(), e.serve(c))
+		mux.HandleFunc("POST "+e.path(), allow(scopeOf(e.path()), e.serve(c)))
 	}
 	for _, path := range []string{eventsPath, allEventsPath} {
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { serveEvents(c, w, r) })
+		mux.HandleFunc("GET "+path, allow(scopeOf(path), func(w http.ResponseWriter, r *http.Request) { serveEvents(c, w, r) }))
 	}
-	return mux
+	mux.HandleFunc("GET "+openAPIPath, allow(adroit.ScopeRead, serveOpenAPI))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch _, pattern := mux.Handler(r); {
+		case pattern != "":
+			mux.ServeHTTP(w, r)
+		case slices.ContainsFunc(endpoints, func(e endpoint) bool { return e.path() == r.URL.Path }):
+			w.Header().Set("Allow", http.MethodPost)
+			failWith(w, problem.Invalidf("send POST", "%s does not take %s", r.URL.Path, r.Method), http.StatusMethodNotAllowed)
+		default:
+			failWith(w, &problem.Error{Kind: problem.NotFound, Message: "there is no route " + r.URL.Path, Hint: "see the reference of the interface"}, http.StatusNotFound)
+		}
+	})
 }
 
 func (r route[In, Out]) serve(c adroit.Client) http.HandlerFunc {
@@ -180,7 +192,7 @@ func refuseEmptyKey(w http.ResponseWriter, body []byte) bool {
 // statuses are the codes for kinds of errors; all else is 500.
 var statuses = map[problem.Kind]int{
 	problem.Invalid: http.StatusBadRequest, problem.NotFound: http.StatusNotFound, problem.Held: http.StatusConflict, problem.Ended: http.StatusConflict,
-	problem.Running: http.StatusConflict, problem.Blocked: http.StatusConflict, problem.Answered: http.StatusConflict,
+	problem.Forbidden: http.StatusForbidden, problem.Running: http.StatusConflict, problem.Blocked: http.StatusConflict, problem.Answered: http.StatusConflict,
 }
 
 // status is the code for an error.

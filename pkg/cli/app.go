@@ -273,6 +273,10 @@ func (a *app) served() string {
 
 // remote is a client of a server.
 func (a *app) remote(base string) (adroit.Client, error) {
+	socket, unix := strings.CutPrefix(base, "unix:")
+	if unix {
+		base = "http://localhost"
+	}
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
 		return nil, kit.Usagef("for example http://127.0.0.1:7420, as "+hint.Command("serve")+" prints it", "the server %q is not an http address", base)
@@ -302,7 +306,11 @@ func (a *app) remote(base string) (adroit.Client, error) {
 		}
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token is for one address
-	return api.NewClient(base, &http.Client{Transport: api.Bearer(token), CheckRedirect: stay}), nil
+	transport := api.Bearer(token)
+	if unix {
+		transport = api.Unix(socket, token)
+	}
+	return api.NewClient(base, &http.Client{Transport: transport, CheckRedirect: stay}), nil
 }
 
 // collectLater puts off the first garbage collection until the heap has 16 MB instead

@@ -29,6 +29,7 @@ const (
 	AgentStarted  Kind = "agent.started"  // a sub-agent begins, in the scope that Path names
 	AgentFinished Kind = "agent.finished" // Name has ended; Text says how, Data what it took
 	Approval      Kind = "approval"       // a person is asked; Data is what exactly will run
+	Answer        Kind = "answer"         // somebody sent the signal Name; Data is who, from where and what
 
 	PipelineStarted  Kind = "pipeline.started"       // Text is its name, Data its steps
 	PipelineFinished Kind = "pipeline.finished"      // Text says how, Data is the result with a row for each step
@@ -37,11 +38,6 @@ const (
 	StageFinished    Kind = "pipeline.step.finished" // Text is the step's id, Data the row of the result
 	StageRecovery    Kind = "pipeline.recovery"      // what the recovery agent decides; Data is its diagnosis
 )
-
-// Activity reports what a model did that works on its own, such as a
-// command-line agent, during its step. Data says what, by the model's own
-// account; Text is the same in a line for people.
-const Activity Kind = "activity"
 
 // An Event is one thing that happened to a job. Path is the step's path, if it
 // is about a step. Seq is assigned by the log, counts from 1 in each job and

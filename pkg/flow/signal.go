@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
 )
 
 // A Signal is a named message to a waiting job.
@@ -16,6 +18,8 @@ type Signal struct {
 	// Question is the path of the awaiting step that it is meant for, for a store: it
 	// refuses an answer to one that has an answer. It is not kept.
 	Question string `json:"-"`
+	// Log, if not nil, is appended to the event log of the job together with the signal.
+	Log *event.Event `json:"-"`
 }
 
 // A SignalError reports a signal whose value is not of the type that the step

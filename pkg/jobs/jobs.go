@@ -235,6 +235,7 @@ type Store interface {
 	// Send queues a signal until the job asks for it. ErrFinal if it has ended,
 	// ErrAnswered if sig.Question is none of its questions, or another signal that is
 	// queued answers it: of several answers to a question one is taken.
+	// What sig has for the log is there if the signal is, and only then.
 	Send(ctx context.Context, job string, sig flow.Signal) error
 	// Events replays the events of job after the given number and then, if
 	// follow is set, waits for more until the job is no longer running.

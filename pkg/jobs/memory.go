@@ -354,7 +354,10 @@ func (m *Memory) Send(ctx context.Context, job string, sig flow.Signal) error {
 	if sig.Question != "" && !slices.ContainsFunc(h.pending(), func(q Question) bool { return q.Path == sig.Question }) {
 		return fmt.Errorf("%s: %w", job, ErrAnswered)
 	}
-	sig.Question = ""
+	if sig.Log != nil {
+		h.log(*sig.Log)
+	}
+	sig.Question, sig.Log = "", nil
 	h.queued = append(h.queued, sig)
 	h.ring()
 	return h.journal.Send(ctx, job, sig)

@@ -547,3 +547,11 @@ func (f *Final) addUsage(a *UsageReport) {
 		f.Own = &own
 	}
 }
+
+// An Answer is the data of an [event.Answer]: who sent which signal to a job.
+type Answer struct {
+	By       string          `json:"by"`                 // the name of a token, or owner for who runs adroit
+	From     string          `json:"from"`               // an address, or host:pid of a process
+	Question string          `json:"question,omitempty"` // the path of the question that it answers
+	Value    json.RawMessage `json:"value,omitempty"`
+}

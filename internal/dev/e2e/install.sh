@@ -6,6 +6,7 @@
 #	MERMAID=$(internal/dev/e2e/install.sh mermaid) go test ./pkg/cli/internal/show -run Mermaid
 #	MCP_SERVERS=$(internal/dev/e2e/install.sh mcp) go test ./cmd/adroit -run MCP
 #	MCP_CONFORMANCE=$(internal/dev/e2e/install.sh mcp/conformance) go test ./internal/mcp -run Conformance
+#	OPENAPI=$(internal/dev/e2e/install.sh openapi) go test ./cmd/adroit -run OpenAPI
 #	ACP_CLIENT=$(internal/dev/e2e/install.sh acp) go test ./cmd/adroit -run ACPPeer
 #	SITE_GENERATORS=$(internal/dev/e2e/install.sh sites) go test ./pkg/parts/internal/shared/site
 #

@@ -28,6 +28,7 @@ var kinds = []word{
 	{"approval", "A person is asked. `data` of a tool call: `tool`, `args` and `needs`, exactly what will run. `path` is part of the answer's name: `approve@PATH` or `deny@PATH`."},
 	{"agent.started", "A sub-agent begins; `name` is the agent's, `text` the beginning of what it is asked. The steps below `path` are its own. No `data`."},
 	{"agent.finished", "The sub-agent `name` has ended, `text` says how. `data`: `status`, `reason`, `summary`, `took_ns` and `below`, what it took with its own sub-agents: `agents`, `turns`, `calls`, `usage`, `cost_usd` and `used` (by model)."},
+	{"answer", "Somebody has answered a question, or sent a signal early: `name` is the signal. `data`: `by` (the name of a token, or `owner`), `from` (an address, or host:pid of a process), `question` and `value`."},
 	{"pipeline.started", "A pipeline begins; `text` is its name, `data` its steps."},
 	{"pipeline.finished", "A pipeline has ended, `text` says how. `data` is its result, with a row for each run of a step."},
 	{"pipeline.step.started", "The step `text` of a pipeline begins; `data` has its name, kind and agent."},

@@ -232,7 +232,7 @@ func backupNames(ctx context.Context, root *os.Root) ([]string, error) {
 func leftOut(p string) bool {
 	first, rest, _ := strings.Cut(strings.ToLower(p), "/") // case may not matter where it is restored
 	switch {
-	case first == "cache", first == rootfs.TokenName, first == "restoring.json", rootfs.Is(first), strings.HasPrefix(first, databaseFile):
+	case first == "cache", first == rootfs.TokenName, first == rootfs.TokensName, first == "restoring.json", rootfs.Is(first), strings.HasPrefix(first, databaseFile):
 		return true
 	case first == "jobs":
 		_, of, _ := strings.Cut(rest, "/")

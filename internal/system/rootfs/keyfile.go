@@ -41,7 +41,7 @@ func (f File) Keys() (map[string]string, error) {
 	if f.dir == "" {
 		return nil, nil
 	}
-	b, err := private(f.Path(), "its keys are")
+	b, err := ReadPrivate(f.Path(), "its keys are")
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return map[string]string{}, nil
@@ -124,9 +124,9 @@ func (f File) outsideRepository() error {
 	return nil
 }
 
-// private reads a file that only this user can read. For any other file the error states that its
+// ReadPrivate reads a file that only this user can read. For any other file the error states that its
 // content, as in "its keys are", is not used.
-func private(name, its string) ([]byte, error) {
+func ReadPrivate(name, its string) ([]byte, error) {
 	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	switch {
 	case errors.Is(err, syscall.ELOOP):
@@ -159,10 +159,14 @@ const TokenName = "adroit.token"
 // server of that directory may do all that its user can.
 func TokenPath(dir string) string { return filepath.Join(dir, TokenName) }
 
+// TokensName is the name of the file in a data directory with the tokens that its owner has given
+// to others, as hashes.
+const TokensName = "adroit.tokens"
+
 // Token returns the token of a data directory. If there is none, the error is
 // fs.ErrNotExist.
 func Token(dir string) (string, error) {
-	b, err := private(TokenPath(dir), "its token is")
+	b, err := ReadPrivate(TokenPath(dir), "its token is")
 	if err != nil {
 		return "", err
 	}

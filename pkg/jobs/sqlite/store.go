@@ -313,6 +313,11 @@ func (d *DB) Send(ctx context.Context, job string, sig flow.Signal) error {
 }
 
 func (t *tx) send(job string, sig flow.Signal) error {
+	if sig.Log != nil {
+		if err := t.log(job, []event.Event{*sig.Log}); err != nil {
+			return err
+		}
+	}
 	_, err := t.exec("insert into signals (job, name, value, sent) values (?, ?, ?, ?)", job, sig.Name, []byte(sig.Value), nanos(t.d.clock.now()))
 	return err
 }

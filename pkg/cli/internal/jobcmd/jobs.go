@@ -31,7 +31,7 @@ func NewJobs(e *kit.Env) *cobra.Command {
 		}
 		return list(cmd, args)
 	}
-	cmd.AddCommand(newList(e, "list"), newPrune(e))
+	cmd.AddCommand(newList(e, "list"), newPrune(e), newAudit(e))
 	for _, one := range []*cobra.Command{newShow(e), newLogs(e), newTranscript(e), newWait(e), newResume(e), newRetry(e), newCancel(e), newArtifacts(e), newGraph(e), newDiff(e), newSteps(e)} {
 		cmd.AddCommand(named(e, one, false))
 	}

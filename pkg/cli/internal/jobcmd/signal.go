@@ -2,12 +2,15 @@ package jobcmd
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/show"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 // NewSignal returns the command adroit signal.
@@ -54,6 +57,67 @@ func NewSignal(e *kit.Env) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&question, "question", "", "only if this is what the job asks: the question as adroit jobs show names it")
+	return cmd
+}
+
+// An auditEntry is one answer: who gave it, when, what, and from where.
+type auditEntry struct {
+	Job    string    `json:"job"`
+	Time   time.Time `json:"time"`
+	Signal string    `json:"signal"`
+	jobs.Answer
+}
+
+// newAudit returns the command adroit jobs audit.
+func newAudit(e *kit.Env) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "audit [ID]",
+		Short: "List who answered what jobs asked",
+		Long: "Lists the answers and signals that were sent to a job, or to all jobs: when, by whom, what, and from\n" +
+			"where. Whoever runs adroit is called owner, others as adroit serve token names them. They are of the\n" +
+			"event logs of the jobs, and go with a job that is removed. Jobs of before this version have none.",
+		Example: "  adroit jobs audit\n  adroit jobs audit --json last",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			events := c.AllEvents(cmd.Context(), adroit.EventOptions{})
+			if len(args) > 0 {
+				id, err := kit.Job(cmd.Context(), c, args[0], "")
+				if err != nil {
+					return err
+				}
+				events = c.Events(cmd.Context(), id, adroit.EventOptions{})
+			}
+			all := []auditEntry{}
+			for ev, err := range events {
+				if err != nil {
+					return err
+				}
+				if ev.Kind != event.Answer {
+					continue
+				}
+				a := auditEntry{Job: ev.Job, Time: ev.Time, Signal: ev.Name}
+				if err := json.Unmarshal(ev.Data, &a.Answer); err != nil {
+					return err
+				}
+				all = append(all, a)
+			}
+			if asJSON {
+				return kit.JSON(e.Out, all)
+			}
+			var t kit.Table
+			for _, a := range all {
+				t.Row(a.Job, a.Time.Local().Format(time.DateTime), a.By, a.From, a.Signal, string(a.Value))
+			}
+			t.Write(e.Out)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return cmd
 }
 

@@ -15,7 +15,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -37,15 +39,17 @@ func NewServe(e *kit.Env) *cobra.Command {
 			"what adroit mcp serve exposes. Every command uses it with --server URL or ADROIT_SERVER;\n" +
 			"jobs then run in the server and go on when the command ends.\n\n" +
 			"It answers programs that send the token: that of ADROIT_TOKEN, else one that it makes and\n" +
-			"keeps in the data directory, where only you can read it. Whoever has the token may do all\n" +
-			"that you can. When the server is stopped, its jobs are interrupted, and adroit jobs resume\n" +
+			"keeps in the data directory, where only you can read it. Whoever has that may do all that\n" +
+			"you can; adroit serve token gives others tokens that can do less. The link that it prints\n" +
+			"has a browser take your place. When the server is stopped, its jobs are interrupted, and adroit jobs resume\n" +
 			"goes on with them.",
 		Example: "  adroit serve\n  adroit --server http://127.0.0.1:7420 jobs\n  adroit serve --agent reviewer -C ~/src/app",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o, &x) },
 	}
+	cmd.AddCommand(newToken(e))
 	f := cmd.Flags()
-	f.StringVar(&o.Address, "listen", "127.0.0.1:7420", "address and port; port 0 takes a free one")
+	f.StringVar(&o.Address, "listen", "127.0.0.1:7420", "address and port, of which 0 takes a free one, or unix:PATH")
 	f.StringVar(&o.Cert, "cert", "", "certificate in PEM form; needed to listen on other than loopback addresses")
 	f.StringVar(&o.Key, "key", "", "key of the certificate")
 	x.flags(f)
@@ -55,6 +59,9 @@ func NewServe(e *kit.Env) *cobra.Command {
 func run(ctx context.Context, e *kit.Env, o api.Options, x *exposed) error {
 	where, err := token(e, &o, "ADROIT_TOKEN")
 	if err != nil {
+		return err
+	}
+	if o.Tokens, err = tokens(e); err != nil {
 		return err
 	}
 	mcp, err := x.open(ctx, e)
@@ -71,15 +78,143 @@ func run(ctx context.Context, e *kit.Env, o api.Options, x *exposed) error {
 		return err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/v1/", api.Handler(withModel{c, x.Request}))
+	mux.Handle("/", api.Handler(withModel{c, x.Request}))
 	log := logger(e)
 	log("listening on %s; the token is %s", l.URL(), where)
+	if link := l.Link(); link != "" {
+		log("%s lets one browser in, within ten minutes", link)
+	}
 	if nothing {
 		log("%s exposes nothing; --agent NAME does, and expose: true in an agent's file", Path)
 	} else {
-		mux.Handle(Path, mcp.Handler())
+		mux.Handle(Path, allowed(mcp.Handler(), x.Request.Dir))
 	}
 	return l.Serve(ctx, mux)
+}
+
+// allowed refuses whoever may not run jobs and answer them, as tools of the protocol do, in a directory.
+func allowed(h http.Handler, dir string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a := adroit.AuthorityOf(r.Context())
+		err := errors.Join(a.Need(adroit.ScopeRun), a.Need(adroit.ScopeAnswer))
+		if err == nil && !a.Covers(dir) {
+			err = problem.Invalidf("ask for a token with the root "+dir, "the token %s does not reach what is exposed", a.Name)
+		}
+		if err != nil {
+			api.Forbid(w, err)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// tokens are those that were given to others.
+func tokens(e *kit.Env) (*api.Tokens, error) {
+	dir, err := e.DataDir()
+	if err != nil {
+		return nil, err
+	}
+	return api.NewTokens(dir), nil
+}
+
+// newToken returns the command adroit serve token.
+func newToken(e *kit.Env) *cobra.Command {
+	var asJSON bool
+	list := func(cmd *cobra.Command, _ []string) error {
+		t, err := tokens(e)
+		if err != nil {
+			return err
+		}
+		all, err := t.List()
+		if err != nil {
+			return kit.Fail(err, "")
+		}
+		if asJSON {
+			return kit.JSON(e.Out, all)
+		}
+		if len(all) == 0 {
+			fmt.Fprintln(e.Out, "no tokens were given; "+hint.Command("serve token add NAME --scope read")+" makes one")
+			return nil
+		}
+		var rows kit.Table
+		for _, one := range all {
+			scopes := make([]string, len(one.Scopes))
+			for i, s := range one.Scopes {
+				scopes[i] = string(s)
+			}
+			rows.Row(one.Name, strings.Join(scopes, ","), cmp.Or(strings.Join(one.Roots, " "), "all directories"), kit.Ago(e.Now(), one.Made))
+		}
+		rows.Write(e.Out)
+		return nil
+	}
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "List, make and revoke tokens for others",
+		Long: "Lists the tokens that others use adroit serve with: name, scopes, the directories they reach. Each\n" +
+			"scope includes read; admin is all. A token's jobs and directories are those under its roots;\n" +
+			"others do not exist for it. Only hashes of tokens are kept. A server that runs notices a\n" +
+			"change at once.",
+		Example: "  adroit serve token add ci --scope run --root ~/src/app\n  adroit serve token revoke ci",
+		Args:    cobra.NoArgs,
+		RunE:    list,
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.AddCommand(newTokenAdd(e), newTokenRevoke(e))
+	return cmd
+}
+
+func newTokenAdd(e *kit.Env) *cobra.Command {
+	var scopes, roots []string
+	cmd := &cobra.Command{
+		Use:     "add NAME",
+		Short:   "Make a token and print it, this once",
+		Long:    "Makes a token and prints it. Nothing prints it again: only its hash is kept.",
+		Example: "  adroit serve token add phone --scope answer\n  adroit serve token add ci --scope run --root ~/src/app",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			a := adroit.Authority{Name: args[0]}
+			for _, s := range scopes {
+				a.Scopes = append(a.Scopes, adroit.TokenScope(s))
+			}
+			for _, r := range roots {
+				dir, err := kit.Directory(r)
+				if err != nil {
+					return err
+				}
+				a.Roots = append(a.Roots, dir)
+			}
+			t, err := tokens(e)
+			if err != nil {
+				return err
+			}
+			secret, err := t.Add(a)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(e.Out, secret)
+			return nil
+		},
+	}
+	cmd.Flags().StringSliceVar(&scopes, "scope", nil, "what it can do: read, run, answer, admin")
+	cmd.Flags().StringArrayVar(&roots, "root", nil, "only jobs and directories under this one")
+	return cmd
+}
+
+func newTokenRevoke(e *kit.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:     "revoke NAME",
+		Short:   "Take a token back",
+		Long:    "Takes a token back: the next request with it is refused. Streams that are open end with the\nconnection.",
+		Example: "  adroit serve token revoke ci",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			t, err := tokens(e)
+			if err != nil {
+				return err
+			}
+			return t.Revoke(args[0])
+		},
+	}
 }
 
 // withModel is a client whose requests have the model of the server, unless they name
@@ -219,6 +354,9 @@ func NewMCP(e *kit.Env) *cobra.Command {
 func overHTTP(ctx context.Context, e *kit.Env, s *Server, address string) error {
 	o := api.Options{Address: address}
 	where, err := token(e, &o, "ADROIT_MCP_TOKEN", "ADROIT_TOKEN")
+	if err == nil {
+		o.Tokens, err = tokens(e)
+	}
 	if err != nil {
 		return err
 	}
@@ -230,6 +368,6 @@ func overHTTP(ctx context.Context, e *kit.Env, s *Server, address string) error 
 	log("listening on %s%s", l.URL(), Path)
 	log("clients send the header Authorization: Bearer TOKEN; the token is %s", where)
 	mux := http.NewServeMux()
-	mux.Handle(Path, s.Handler())
+	mux.Handle(Path, allowed(s.Handler(), s.o.Request.Dir))
 	return l.Serve(ctx, mux)
 }

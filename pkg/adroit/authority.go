@@ -1,0 +1,172 @@
+package adroit
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// A TokenScope is a part of what can be done through a [Client].
+type TokenScope string
+
+// Scopes. Each includes ScopeRead, and ScopeAdmin all.
+const (
+	ScopeRead   TokenScope = "read"   // look at jobs, their changes, agents, models and settings
+	ScopeRun    TokenScope = "run"    // begin, steer and stop jobs, undo and merge what they did
+	ScopeAnswer TokenScope = "answer" // answer what jobs ask, or approve it beforehand
+	ScopeAdmin  TokenScope = "admin"  // all else: trust, tools without a job, removals, confinement
+)
+
+// TokenScopes lists them.
+var TokenScopes = []TokenScope{ScopeRead, ScopeRun, ScopeAnswer, ScopeAdmin}
+
+// Known reports whether this program knows the scope.
+func (s TokenScope) Known() bool { return slices.Contains(TokenScopes, s) }
+
+// An Authority is what somebody may do through a [Runtime]: what their scopes name, with jobs
+// and directories under their roots. Others do not exist for them. A context carries it:
+// see [WithAuthority].
+type Authority struct {
+	Name   string       `json:"name"`
+	Scopes []TokenScope `json:"scopes"`
+	Roots  []string     `json:"roots,omitempty"` // real paths; none: everywhere
+	From   string       `json:"from,omitempty"`  // where their requests come from, as 127.0.0.1:4711
+}
+
+type authorityKey struct{}
+
+// WithAuthority returns a context whose calls of a [Runtime] may do what a may. Without an
+// authority they may do all: they are of the user whose process it is.
+func WithAuthority(ctx context.Context, a *Authority) context.Context {
+	return context.WithValue(ctx, authorityKey{}, a)
+}
+
+// AuthorityOf returns the authority that ctx carries, nil without one.
+func AuthorityOf(ctx context.Context) *Authority {
+	a, _ := ctx.Value(authorityKey{}).(*Authority)
+	return a
+}
+
+// Has reports whether a has a scope. A nil Authority has all.
+func (a *Authority) Has(need TokenScope) bool {
+	return a == nil || slices.Contains(a.Scopes, ScopeAdmin) || slices.Contains(a.Scopes, need) || need == ScopeRead && len(a.Scopes) > 0
+}
+
+// Need returns the error of somebody who lacks a scope.
+func (a *Authority) Need(need TokenScope) error {
+	if a.Has(need) {
+		return nil
+	}
+	return &problem.Error{Kind: problem.Forbidden, Message: fmt.Sprintf("the token %s does not have the scope %s", a.Name, need),
+		Hint: hint.Command("serve token add NAME --scope %s", string(need)) + " makes one that has it"}
+}
+
+// everywhere reports that a is not kept to directories.
+func (a *Authority) everywhere() bool { return a == nil || len(a.Roots) == 0 }
+
+// Covers reports whether a directory lies under the roots of a, links followed.
+func (a *Authority) Covers(dir string) bool {
+	if a.everywhere() {
+		return true
+	}
+	resolved, err := rootfs.Real(dir)
+	return dir != "" && err == nil && a.under(resolved)
+}
+
+func (a *Authority) under(path string) bool {
+	return slices.ContainsFunc(a.Roots, func(root string) bool {
+		rel, err := filepath.Rel(root, path)
+		return err == nil && filepath.IsLocal(rel)
+	})
+}
+
+// may fails unless the runtime is open and whoever asks has a scope and, where directories are
+// given, covers them.
+func (rt *Runtime) may(ctx context.Context, need TokenScope, dirs ...string) error {
+	if err := rt.usable(); err != nil {
+		return err
+	}
+	a := AuthorityOf(ctx)
+	if err := a.Need(need); err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		if dir != "" && !a.Covers(dir) {
+			return outside(dir)
+		}
+	}
+	return nil
+}
+
+// mayIn is may for what concerns all directories where none is given.
+func (rt *Runtime) mayIn(ctx context.Context, need TokenScope, dir string) error {
+	err := rt.may(ctx, need, dir)
+	if err == nil && dir == "" && !AuthorityOf(ctx).everywhere() {
+		return problem.Invalidf("name one under the roots of the token", "a directory is needed")
+	}
+	return err
+}
+
+func outside(dir string) error {
+	return &problem.Error{Kind: problem.NotFound, Message: fmt.Sprintf("there is no directory %s", dir), Hint: hint.Command("serve token") + " lists the roots of tokens"}
+}
+
+// mayRequest is may for what a request for a job asks for beside its directory: what approves
+// calls is an answer given beforehand, and what changes confinement is an operator's.
+func (rt *Runtime) mayRequest(ctx context.Context, need TokenScope, r Request) error {
+	if err := rt.mayIn(ctx, need, r.Dir); err != nil {
+		return err
+	}
+	a := AuthorityOf(ctx)
+	if a == nil {
+		return nil
+	}
+	if r.Approve == executor.ApproveAll {
+		if err := a.Need(ScopeAnswer); err != nil {
+			return err
+		}
+	}
+	if r.Trust || r.Sandbox != "" || r.Servers != nil || r.BaseURL != "" || r.Record != "" {
+		if err := a.Need(ScopeAdmin); err != nil {
+			return err
+		}
+	}
+	return rt.mayModel(ctx, r.Model)
+}
+
+// mayModel keeps scripts to the roots: they are files.
+func (rt *Runtime) mayModel(ctx context.Context, model string) error {
+	if path, ok := strings.CutPrefix(model, "script:"); ok && !AuthorityOf(ctx).Covers(filepath.Dir(path)) {
+		return outside(filepath.Dir(path))
+	}
+	return nil
+}
+
+// sees reports whether a job exists for whoever asks.
+func (rt *Runtime) sees(ctx context.Context, j *jobs.Job) bool {
+	a := AuthorityOf(ctx)
+	if a.everywhere() || a.Covers(j.Dir) || a.under(filepath.Clean(j.Dir)) {
+		return true
+	}
+	if !overlap(j.Dir, rt.data()) {
+		return false
+	}
+	w := rt.worktree(j)
+	return w != nil && a.Covers(filepath.Join(w.Repo, filepath.FromSlash(w.Sub)))
+}
+
+// mayFacts is mayIn for a query of what is remembered.
+func (rt *Runtime) mayFacts(ctx context.Context, need TokenScope, q FactQuery) error {
+	if q.All && !AuthorityOf(ctx).everywhere() {
+		return problem.Invalidf("ask for one project", "the token does not reach all projects")
+	}
+	return rt.mayIn(ctx, need, q.Dir)
+}

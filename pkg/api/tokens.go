@@ -1,0 +1,293 @@
+package api
+
+import (
+	"cmp"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/stored"
+	"github.com/adroit-run/adroit/internal/system/lock"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/pkg/adroit"
+)
+
+// A Token is one that the owner of a data directory has given to somebody.
+type Token struct {
+	adroit.Authority
+	Hash string    `json:"sha256"` // of the secret, which is nowhere
+	Made time.Time `json:"made"`
+}
+
+// Tokens are those of a data directory. Each call reads the file again if it has changed, so that
+// a server notices at once what another process has done. It is safe for concurrent use.
+type Tokens struct {
+	path string
+
+	mu    sync.Mutex
+	read  []Token
+	state os.FileInfo // of the file as it was read
+}
+
+// NewTokens returns the tokens of the data directory dir.
+func NewTokens(dir string) *Tokens { return &Tokens{path: filepath.Join(dir, rootfs.TokensName)} }
+
+// List returns the tokens by name.
+func (t *Tokens) List() ([]Token, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, err := os.Lstat(t.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		t.read, t.state = nil, nil
+		return []Token{}, nil
+	case err != nil:
+		return nil, err
+	case t.state != nil && os.SameFile(t.state, now) && t.state.Size() == now.Size() && t.state.ModTime().Equal(now.ModTime()):
+		return slices.Clone(t.read), nil
+	}
+	t.read, t.state = nil, nil
+	b, err := rootfs.ReadPrivate(t.path, "its tokens are")
+	if err != nil {
+		return nil, err
+	}
+	var list []Token
+	if err := stored.Decode(b, &list); err != nil {
+		return nil, fmt.Errorf("%s cannot be read, so no token of it is taken: %w", t.path, err)
+	}
+	t.read, t.state = list, now
+	return slices.Clone(list), nil
+}
+
+// Add makes a token, and returns its secret, which is kept nowhere.
+func (t *Tokens) Add(a adroit.Authority) (secret string, err error) {
+	if err := checkAuthority(&a); err != nil {
+		return "", err
+	}
+	secret = rand.Text()
+	return secret, t.change(func(list []Token) ([]Token, error) {
+		if slices.ContainsFunc(list, func(o Token) bool { return o.Name == a.Name }) {
+			return nil, problem.Invalidf(hint.Command("serve token revoke %s", a.Name)+" takes it back", "there is a token %s already", a.Name)
+		}
+		list = append(list, Token{Authority: a, Hash: hash(secret), Made: time.Now().UTC().Truncate(time.Second)})
+		slices.SortFunc(list, func(a, b Token) int { return cmp.Compare(a.Name, b.Name) })
+		return list, nil
+	})
+}
+
+// Revoke removes a token: the next request with it is refused.
+func (t *Tokens) Revoke(name string) error {
+	return t.change(func(list []Token) ([]Token, error) {
+		left := slices.DeleteFunc(slices.Clone(list), func(o Token) bool { return o.Name == name })
+		if len(left) == len(list) {
+			return nil, &problem.Error{Kind: problem.NotFound, Message: fmt.Sprintf("there is no token %q", name), Hint: hint.Command("serve token") + " lists them"}
+		}
+		return left, nil
+	})
+}
+
+func (t *Tokens) change(do func([]Token) ([]Token, error)) error {
+	if err := rootfs.MkdirAll(filepath.Dir(t.path)); err != nil {
+		return err
+	}
+	unlock, err := lock.Open(t.path + ".lock")
+	if err != nil {
+		return fmt.Errorf("keeping tokens: %w", err)
+	}
+	defer unlock()
+	list, err := t.List()
+	if err == nil {
+		list, err = do(list)
+	}
+	if err != nil {
+		return err
+	}
+	return rootfs.WriteJSON(t.path, list)
+}
+
+// find returns what the holder of a secret may do, nil if there is none.
+func (t *Tokens) find(secret string) *adroit.Authority {
+	if t == nil || secret == "" {
+		return nil
+	}
+	list, err := t.List()
+	if err != nil {
+		return nil
+	}
+	given := hash(secret)
+	for i := range list {
+		if subtle.ConstantTimeCompare([]byte(given), []byte(list[i].Hash)) == 1 {
+			return &list[i].Authority
+		}
+	}
+	return nil
+}
+
+func hash(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// checkAuthority checks what a new token is for, and resolves its roots.
+func checkAuthority(a *adroit.Authority) error {
+	plain := func(r rune) bool {
+		return r != '-' && r != '_' && r != '.' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}
+	switch {
+	case a.Name == "" || len(a.Name) > 64 || strings.ContainsFunc(a.Name, plain):
+		return problem.Invalidf("it is at most 64 letters, digits, dots, - and _", "%q cannot be the name of a token", a.Name)
+	case a.Name == owner:
+		return problem.Invalidf("choose another name", "%s is who runs the server", owner)
+	case len(a.Scopes) == 0:
+		return problem.Invalidf("--scope read, run, answer or admin", "the token would have no scope")
+	}
+	for _, s := range a.Scopes {
+		if !s.Known() {
+			return problem.Invalidf("it is one of read, run, answer, admin", "there is no scope %q", s)
+		}
+	}
+	for i, root := range a.Roots {
+		info, err := os.Stat(root)
+		if err != nil || !info.IsDir() {
+			return problem.Invalidf("name a directory that is there", "the root %s is no directory", root)
+		}
+		if a.Roots[i], err = rootfs.Real(root); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// owner is the name of who runs the server, who may do all.
+const owner = "owner"
+
+// A login has a browser take the place of the owner: a link with a code that works once sets a
+// cookie, which no page's script can read and no other site's page sends.
+type login struct {
+	token string
+
+	mu    sync.Mutex
+	codes map[string]time.Time // until when they work
+}
+
+// loginPath is where the link leads.
+const loginPath = "/login"
+
+// codeTime is how long a code works.
+const codeTime = 10 * time.Minute
+
+// code returns a new code.
+func (l *login) code() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.codes == nil {
+		l.codes = map[string]time.Time{}
+	}
+	c := rand.Text()
+	l.codes[c] = time.Now().Add(codeTime)
+	return c
+}
+
+// use reports whether a code works, which it does not again.
+func (l *login) use(code string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	until, ok := l.codes[code]
+	delete(l.codes, code)
+	return ok && time.Now().Before(until)
+}
+
+// session is what the cookie has. It follows from the token, so that it lasts longer than the server,
+// and as long as the token; the token does not follow from it.
+func (l *login) session() string {
+	m := hmac.New(sha256.New, []byte(l.token))
+	m.Write([]byte("adroit session 1"))
+	return hex.EncodeToString(m.Sum(nil))
+}
+
+// cookieName has the port, since browsers send a cookie to all ports of a host.
+func cookieName(r *http.Request) string {
+	_, port, _ := strings.Cut(strings.TrimPrefix(r.Host, "["), ":")
+	if i := strings.LastIndex(r.Host, ":"); i >= 0 {
+		port = r.Host[i+1:]
+	}
+	return "adroit_" + strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, port)
+}
+
+// serve answers the request of a link.
+func (l *login) serve(w http.ResponseWriter, r *http.Request, secure bool) {
+	if r.Method != http.MethodGet || !l.use(r.URL.Query().Get("code")) {
+		refuse(w, http.StatusUnauthorized, "the link has been used, or is older than ten minutes", hint.Command("serve")+" prints another one when it starts")
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: l.session(), Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode, MaxAge: 30 * 24 * 3600})
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	http.Redirect(w, r, "/", http.StatusSeeOther) // the code leaves the address bar
+}
+
+// holds reports whether a request has the cookie and comes from no other site's page. A browser that does
+// not report where a request comes from may only read.
+func (l *login) holds(r *http.Request) bool {
+	c, err := r.Cookie(cookieName(r))
+	if err != nil || subtle.ConstantTimeCompare([]byte(c.Value), []byte(l.session())) != 1 {
+		return false
+	}
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "same-origin":
+		return true
+	case "none":
+		return reads
+	case "":
+		return reads || r.Header.Get("Origin") != "" // which Guard has compared
+	}
+	return false
+}
+
+// scopeOf is the scope that a route needs.
+func scopeOf(path string) adroit.TokenScope {
+	switch strings.TrimPrefix(path, "/v1/") {
+	case "events", "jobs/events", "jobs/list", "jobs/show", "jobs/wait", "jobs/artifacts", "jobs/transcript", "failures/list", "jobs/resolve", "jobs/steps", "jobs/diff",
+		"agents/list", "agents/show", "pipelines/list", "pipelines/show", "skills/list", "skills/show", "lint", "tools/list", "servers/list", "models/list", "models/state",
+		"memory/facts", "trust/show", "trust/list":
+		return adroit.ScopeRead
+	case "jobs/submit", "jobs/start", "jobs/stop", "jobs/send", "jobs/cancel", "jobs/retry", "jobs/undo", "jobs/merge", "servers/prompt", "models/check", "memory/remember":
+		return adroit.ScopeRun
+	case "jobs/signal":
+		return adroit.ScopeAnswer
+	}
+	return adroit.ScopeAdmin
+}
+
+// Forbid answers a request that its token may not make.
+func Forbid(w http.ResponseWriter, err error) { failWith(w, err, http.StatusForbidden) }
+
+// allow refuses a request whose token lacks a scope.
+func allow(need adroit.TokenScope, h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := adroit.AuthorityOf(r.Context()).Need(need); err != nil {
+			fail(w, err)
+			return
+		}
+		h(w, r)
+	}
+}
