@@ -75,6 +75,8 @@ func TestChatStreams(t *testing.T) {
 			x.write("\x1b")
 			at = x.see(at, "the answer broke off here")
 			at = x.see(at, "your next message redirects it")
+			at = x.see(at, "chat  openai/m  ")
+			at = x.see(at, "repo  /help") // the model, the mode and the directory are in sight
 			behind := at
 			x.write("go on\r")
 			<-s.asked

@@ -215,7 +215,7 @@ func (s *Session) startOver(words string) {
 	if s.job != "" {
 		words += "; " + hint.Command("chat --resume %s", s.job) + " goes back"
 	}
-	s.turn, s.input.notes = turn{}, nil
+	s.turn, s.input.notes, s.with = turn{}, nil, nil
 	s.view = show.NewFeed(s.Screen, s.e.Rate())
 	s.say(kit.Dim, "%s", words)
 }
@@ -226,7 +226,7 @@ func (s *Session) setModel(name string) {
 			r := s.Request
 			r.Model, r.ForAll = request.Script(name), true
 			s.change(r, func() {
-				s.Request.Model, s.ForAll = r.Model, true
+				s.Request.Model, s.ForAll, s.with = r.Model, true, nil
 				if s.input.model = ""; s.job != "" {
 					s.input.model = r.Model
 				}

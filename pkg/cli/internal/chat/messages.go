@@ -83,6 +83,7 @@ func (s *Session) delivered(o outgoing, begun *adroit.Submitted, about string) {
 	case begun != nil:
 		s.job, s.title = begun.Job.ID, begun.Job.Title
 		if begun.Plan != nil {
+			s.known(begun.Plan)
 			s.view.Known(show.KnownWindow(begun.Plan.Task))
 		}
 	case s.running:

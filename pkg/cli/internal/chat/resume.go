@@ -85,6 +85,7 @@ func (s *Session) Resume(p *Past) {
 	s.turn = turn{job: j.ID, title: j.Title, status: j.Status}
 	s.view = show.NewFeed(s.Screen, s.e.Rate())
 	s.view.Known(d.Config.KnownWindow)
+	s.with = nil
 	s.Dir, s.Target, s.Request.Model = j.Dir, j.Agent, j.Model
 	var in struct{ Prompt string }
 	_ = json.Unmarshal(j.Input, &in) // the title stands for a prompt that is not there

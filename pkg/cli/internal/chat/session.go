@@ -78,6 +78,7 @@ type Session struct {
 	opening
 	kept    []template // those that were read last, for completion
 	prompts serverPrompts
+	with    []string // model, window and mode, as they were resolved; nil if they are not known
 }
 
 // A turn is the state of the conversation and of its turn in progress.

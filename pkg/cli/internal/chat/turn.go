@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/text/hint"
@@ -94,11 +95,40 @@ func Check(ctx context.Context, c adroit.Client, r adroit.Request) error {
 func (s *Session) Check() {
 	r := s.Request
 	s.do(func(ctx context.Context) func() {
-		if err := Check(ctx, s.c, r); err != nil {
+		r.Prompt = "hello"
+		p, err := s.c.Resolve(ctx, r)
+		if err != nil {
 			return func() { s.fail(err) }
 		}
-		return nil
+		return func() { s.known(p) }
 	})
+}
+
+// known notes what the conversation is held with.
+func (s *Session) known(p *adroit.Plan) {
+	if p == nil {
+		return
+	}
+	s.with = []string{p.Task.Model}
+	if n := show.KnownWindow(p.Task); n > 0 {
+		s.with = append(s.with, "window "+kit.Count(n))
+	}
+	if p.Task.Mode != "" {
+		s.with = append(s.with, "mode "+string(p.Task.Mode))
+	}
+}
+
+// With are the agent, and as far as they are known the model, its window, the permission
+// mode and the directory of the conversation.
+func (s *Session) With() []string {
+	with := s.with
+	if with == nil {
+		with = []string{s.Request.Model}
+		if s.Mode != "" {
+			with = append(with, "mode "+string(s.Mode))
+		}
+	}
+	return append(append([]string{s.Target}, with...), filepath.Base(s.Dir))
 }
 
 // resume continues a job that was interrupted.

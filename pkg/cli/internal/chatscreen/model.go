@@ -326,13 +326,7 @@ func (m *model) hint() string {
 	if m.left(time.Now()) {
 		return "Ctrl+C again leaves; the conversation can be resumed"
 	}
-	parts := []string{s.Target}
-	if s.Request.Model != "" {
-		parts = append(parts, s.Request.Model)
-	}
-	if s.Mode != "" {
-		parts = append(parts, "mode "+string(s.Mode))
-	}
+	parts := slices.DeleteFunc(s.With(), func(p string) bool { return p == "" || p == "." })
 	const help = "  /help" // is there in the narrowest terminal
 	return kit.Cut(kit.SanitizeLine(strings.Join(parts, "  ")), m.width-1-len(help)) + help
 }
