@@ -49,7 +49,7 @@ var variables = []word{
 	{"COLUMNS", "The width to write for, if stderr is a terminal"},
 	{"GEMINI_API_KEY", "Key for `gemini/…` models"},
 	{"GOGC", "As Go programs read it; unset, nothing is collected below 16 MB"},
-	{"HOME", "Holds `.config/adroit`, `.local/share/adroit` and `.claude/agents`"},
+	{"HOME", "Has `.config/adroit`, `.local/share/adroit` and `.claude/agents`"},
 	{"NO_COLOR", "No colour, whatever its value"},
 	{"PAGER", "Program that `adroit trust` shows files with at a terminal; `less` without it"},
 	{"LESS", "Options of `less`; `FRX` without it"},
