@@ -10,7 +10,7 @@ export GOFLAGS ?= -trimpath -buildvcs=false
 # memory and locks of its own and takes four times as long under it.
 RACE = -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false
 
-.PHONY: help build dist cross check fmt vet lint tidy docs test short night kill power edits e2e bench habits count clean
+.PHONY: help build dist cross check fmt vet lint tidy docs test short night kill power edits e2e temporal bench habits count clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -61,6 +61,9 @@ edits: ## edits from real commits by the thousand, where test makes a sample; fi
 
 e2e: ## all tests, with a real Ollama server (built once, then cached)
 	OLLAMA_BIN=$$(internal/dev/e2e/ollama/build.sh) $(MAKE) --no-print-directory test
+
+temporal: ## jobs on a real Temporal server, with workers and servers that are killed (the server is built once, in ten minutes, then cached)
+	cd pkg/temporal && TEMPORAL_BIN=$$(../../internal/dev/e2e/temporal/build.sh) $(GO) test -count 1 -timeout 30m ./...
 
 bench: ## benchmarks; see docs/dev/performance.md
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/dev/bench ./pkg/jobs/sqlite

@@ -56,6 +56,13 @@ func (rt *Runtime) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
 		return nil, problem.AsError(err)
 	}
 	id := j.ID
+	if away, err := rt.elsewhere(j); err != nil {
+		return nil, problem.AsError(err)
+	} else if away != nil && !j.Status.Final() {
+		if err := away.Cancel(ctx, id); err != nil {
+			return nil, problem.AsError(err)
+		}
+	}
 	j, err = m.Cancel(ctx, id)
 	switch {
 	case errors.Is(err, jobs.ErrFinal):
@@ -103,7 +110,7 @@ func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSen
 	if signal.Log, err = answerEvent(ctx, signal); err != nil {
 		return nil, problem.AsError(err)
 	}
-	err = m.Store.Send(ctx, j.ID, signal)
+	err = rt.signalJob(ctx, m.Store, j, signal)
 	if errors.Is(err, jobs.ErrAnswered) { // by somebody else, in this moment
 		return nil, answered(hint.Command("jobs show %s", j.ID)+" shows how it stands", "%s has the answer to this question already; nothing was sent", j.ID)
 	}

@@ -160,7 +160,7 @@ func (rt *Runtime) deliver(ctx context.Context, mgr *jobs.Manager, id string, m 
 		case !m.Anew && m.Text == "" && len(m.Attachments) == 0 && m.Model == "" && !m.Compact:
 			return nil // it reads what is there
 		case j.Status == jobs.Running || j.Status == jobs.Waiting || j.Status == jobs.Queued:
-			err = mgr.Store.Send(ctx, id, *o.Send)
+			err = rt.signalJob(ctx, mgr.Store, j, *o.Send)
 		default:
 			err = mgr.Store.Reopen(ctx, id, o)
 		}
@@ -251,7 +251,7 @@ func (rt *Runtime) reportLost(ctx context.Context, m *jobs.Manager, j *jobs.Job)
 		if err != nil {
 			return err
 		}
-		return m.Store.Send(ctx, j.ID, flow.Signal{Name: name, Value: value})
+		return rt.signalJob(ctx, m.Store, j, flow.Signal{Name: name, Value: value})
 	}
 	for _, p := range places {
 		if err := tell(turn.CopySignal+p.name, p.list); err != nil {

@@ -30,6 +30,19 @@ func (rt *Runtime) startRun(ctx context.Context, ref string, o StartOptions) (*S
 	if err != nil {
 		return nil, nil, problem.AsError(err)
 	}
+	away, err := rt.elsewhere(j)
+	if err != nil {
+		return nil, nil, problem.AsError(err)
+	}
+	if away != nil && !j.Status.Final() { // it goes on by itself, unless it was never started or is blocked
+		if !o.DryRun {
+			err = away.Start(ctx, j.ID)
+		}
+		if err != nil {
+			return nil, nil, problem.AsError(err)
+		}
+		return rt.started(ctx, m, j), nil, nil
+	}
 	if err := rt.startable(j, o); err != nil {
 		if j.Key != "" && errors.Is(err, jobs.ErrFinal) {
 			return rt.started(ctx, m, j), nil, nil // what has a key is asked for again and again, and done once
@@ -41,6 +54,9 @@ func (rt *Runtime) startRun(ctx context.Context, ref string, o StartOptions) (*S
 	}
 	if o.DryRun {
 		return rt.started(ctx, m, j), nil, nil
+	}
+	if away != nil {
+		return nil, nil, problem.Invalidf(hint.Command("jobs retry %s", j.ID)+" runs it again from the start", "%s has ended (%s), and jobs of %s cannot go on after their end", j.ID, j.Status, rt.config(j).Engine)
 	}
 	if err := rt.reportLost(ctx, m, j); err != nil {
 		return nil, nil, problem.AsError(err)

@@ -122,10 +122,25 @@ type Storage struct {
 	// CheckStore reads the pages of what keeps the jobs, with all also every
 	// record, and returns the jobs and what is damaged. For Doctor; may be nil.
 	CheckStore func(ctx context.Context, all bool) (list []*jobs.Job, damage []string, err error)
+	// Elsewhere runs the workflows of jobs with a JobConfig.Engine. Nil: nobody can start or
+	// steer such a job here, and its steps are performed by who calls Runtime.Attend.
+	Elsewhere Elsewhere
 	// AtOnce bounds how many jobs of the store run at once, in all processes that
 	// have it; those above it are queued. 0 is as many as the process may have files
 	// open for. See docs/production.md.
 	AtOnce int
+}
+
+// An Elsewhere is an engine that runs workflows in other processes. It is safe for
+// concurrent use.
+type Elsewhere interface {
+	// Start lets a job begin that was submitted, or go on if it is blocked.
+	Start(ctx context.Context, job string) error
+	// Signal gives a signal to a job. Its error is jobs.ErrAnswered for an answer to a
+	// question that has one, and jobs.ErrFinal for a job that has ended.
+	Signal(ctx context.Context, job string, sig flow.Signal) error
+	// Cancel asks for the end of a job, which its host records.
+	Cancel(ctx context.Context, job string) error
 }
 
 // Callbacks see, change or answer what jobs do. Each may be nil.

@@ -256,11 +256,16 @@ type Request struct {
 	// Title stands for the job in lists. Empty: the first line of the prompt,
 	// without secrets.
 	Title string `json:"title,omitempty"`
+	// ID is that of the new job; empty: one is made. It is for who keeps the job under
+	// the same id elsewhere.
+	ID string `json:"id,omitempty"`
 }
 
 // check returns what cannot be meant in a request, whatever it is to.
 func (r *Request) check() error {
 	switch bad := badLimit(r.Limits); {
+	case r.Host != "" && r.Engine == "":
+		return problem.Invalidf("leave it out; only an engine of several hosts places jobs", "the request names the host %q, and all jobs of this runtime run here", r.Host)
 	case bad != "":
 		return problem.Invalidf("leave it out for the default", "%s", bad)
 	case r.Approve != "" && !slices.Contains(agents.Approvals, r.Approve):

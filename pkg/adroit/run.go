@@ -10,9 +10,11 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/internal/hooks"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -61,6 +63,74 @@ func (rt *Runtime) begin(m *jobs.Manager, j *jobs.Job, s StartOptions) (*jobRun,
 	return rt.start(j.ID, m.Resume, o, s.Live)
 }
 
+// elsewhere is the engine that runs the workflow of a job, nil if that is this runtime.
+func (rt *Runtime) elsewhere(j *jobs.Job) (Elsewhere, error) {
+	engine := rt.config(j).Engine
+	if engine == "" {
+		return nil, nil
+	}
+	if rt.o.Elsewhere == nil {
+		return nil, problem.Invalidf("the same command with --engine "+engine+" does it", "%s is run by %s, which decides what comes next: it cannot be started, steered or ended here", j.ID, engine)
+	}
+	return rt.o.Elsewhere, nil
+}
+
+// signalJob sends a signal to a job, where its workflow runs.
+func (rt *Runtime) signalJob(ctx context.Context, s jobs.Store, j *jobs.Job, sig flow.Signal) error {
+	e, err := rt.elsewhere(j)
+	if err != nil {
+		return err
+	}
+	if e != nil {
+		return e.Signal(ctx, j.ID, sig)
+	}
+	return s.Send(ctx, j.ID, sig)
+}
+
+// Attend opens a session of a job with a JobConfig.Engine, for that engine: see
+// [jobs.Manager.Attend]. When the session has recorded the end of the job, call Attended.
+func (rt *Runtime) Attend(ctx context.Context, id string) (*jobs.Session, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
+	m, err := rt.Manager(ctx)
+	if err != nil {
+		return nil, err
+	}
+	j, err := jobs.Find(ctx, m.Store, id)
+	if err != nil {
+		return nil, err
+	}
+	if rt.config(j).Engine == "" {
+		return nil, fmt.Errorf("%s: %w: no other engine runs it", id, jobs.ErrHeld)
+	}
+	if err := rt.reportLost(ctx, m, j); err != nil {
+		return nil, err
+	}
+	return m.Attend(ctx, id, jobs.RunOptions{Hook: rt.o.Hook, Emit: rt.sink(func() {})})
+}
+
+// Attended does what follows the end of a job that was attended: its summary for later
+// jobs, and the hooks of its end, for which Close waits.
+func (rt *Runtime) Attended(j *jobs.Job) {
+	rt.memory.Summarize(context.WithoutCancel(rt.ctx), j)
+	rt.notify(j)
+}
+
+// sink passes the events of a job on to who watches. It calls claimed for each.
+func (rt *Runtime) sink(claimed func()) event.Sink {
+	return func(ev event.Event) {
+		claimed() // a run reports nothing before that
+		if ev.Kind == event.Delta || ev.Kind == event.StepStarted {
+			rt.live.Send(ev)
+		}
+		rt.warnOfWait(ev)
+		if rt.o.Emit != nil {
+			rt.o.Emit(ev)
+		}
+	}
+}
+
 func (rt *Runtime) start(id string, run func(context.Context, string, jobs.RunOptions) (*jobs.Job, error), o jobs.RunOptions, live bool) (*jobRun, error) {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
@@ -77,16 +147,7 @@ func (rt *Runtime) start(id string, run func(context.Context, string, jobs.RunOp
 	}
 	claimed := sync.OnceFunc(func() { close(j.claimed) })
 	o.Park, o.Hook = true, rt.o.Hook
-	o.Emit = func(ev event.Event) {
-		claimed() // a run reports nothing before that
-		if ev.Kind == event.Delta || ev.Kind == event.StepStarted {
-			rt.live.Send(ev)
-		}
-		rt.warnOfWait(ev)
-		if rt.o.Emit != nil {
-			rt.o.Emit(ev)
-		}
-	}
+	o.Emit = rt.sink(claimed)
 	rt.runs.Go(func() {
 		defer close(j.done)
 		defer stop(nil)

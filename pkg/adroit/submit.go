@@ -86,7 +86,7 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 		return nil, err
 	}
 	s := &Submitted{Plan: p}
-	id := jobs.New(time.Now())
+	id := cmp.Or(r.ID, jobs.New(time.Now()))
 	request, err := requestDigest(p)
 	if err != nil {
 		return nil, err

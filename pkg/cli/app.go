@@ -10,13 +10,16 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/system/hostexec"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -36,6 +39,7 @@ type app struct {
 	Program
 	dataDir string // of the flag
 	server  string // of the flag; see served
+	engine  string // of the flag; see runsElsewhere
 	local   bool   // no server does it
 	looks   bool   // the command only looks at jobs
 
@@ -43,6 +47,7 @@ type app struct {
 	conf     *config.Config
 	rt       *adroit.Runtime // see runtime
 	far      adroit.Client   // see remote
+	cluster  Engine          // see runsElsewhere
 	set      *tools.Set
 	hide     *secret.Redactor // see redactor
 	warnings warnings
@@ -93,10 +98,13 @@ func (a *app) close() (err error) {
 	if a.rt != nil {
 		err = errors.Join(err, a.rt.Close())
 	}
+	if a.cluster != nil {
+		err = errors.Join(err, a.cluster.Close())
+	}
 	if a.endLog != nil {
 		err = errors.Join(err, a.endLog())
 	}
-	a.far, a.rt, a.endLog = nil, nil, nil
+	a.far, a.rt, a.cluster, a.endLog = nil, nil, nil, nil
 	return err
 }
 
@@ -172,6 +180,12 @@ func (a *app) client() (_ adroit.Client, err error) {
 	if a.far != nil || err != nil {
 		return a.far, err
 	}
+	if a.runsElsewhere() {
+		if a.far, err = a.elsewhere(); err != nil {
+			return nil, err
+		}
+		return a.far, nil
+	}
 	rt, err := a.runtime()
 	if err != nil {
 		return nil, err
@@ -202,6 +216,9 @@ func (a *app) runtime() (*adroit.Runtime, error) {
 		}
 	}
 	o.Person, o.Hook = a.asked.Person, killHook()
+	if a.cluster != nil {
+		o.Elsewhere = a.cluster
+	}
 	if err := a.openLog(conf, &o); err != nil {
 		return nil, err
 	}
@@ -324,6 +341,114 @@ func collectLater() {
 	runtime.AddCleanup(new(sentinel), func(percent int) { debug.SetGCPercent(percent) }, debug.SetGCPercent(400))
 }
 
+// An Engine runs the workflows of jobs in other processes, and has their steps performed by
+// the workers of hosts: pkg/temporal, which is a module of its own.
+type Engine interface {
+	adroit.Elsewhere
+	io.Closer
+	// Client is one for all its jobs and hosts.
+	Client() adroit.Client
+	// Work performs the steps of the host's jobs with rt until ctx ends, and calls ready
+	// when it has begun. host is the name of this host; empty: that of rt's data directory.
+	Work(ctx context.Context, rt *adroit.Runtime, data, host string, ready func(host string)) error
+}
+
+// runsElsewhere reports whether jobs are run by another engine than this process.
+func (a *app) runsElsewhere() bool {
+	if a.local || a.engine != "" || a.served() != "" {
+		return !a.local && a.engine == "temporal"
+	}
+	c, err := a.config()
+	return err == nil && c.Engine == "temporal"
+}
+
+// elsewhere is a client of the engine's jobs.
+func (a *app) elsewhere() (adroit.Client, error) {
+	if err := a.connect(context.Background()); err != nil {
+		return nil, err
+	}
+	return a.cluster.Client(), nil
+}
+
+// connect connects to the engine's cluster.
+func (a *app) connect(ctx context.Context) error {
+	if a.Program.Engine == nil {
+		return noWorker()
+	}
+	c, err := a.config()
+	if err != nil {
+		return err
+	}
+	at := config.Temporal{
+		Address:   cmp.Or(c.Temporal.Address, a.Getenv("TEMPORAL_ADDRESS"), "127.0.0.1:7233"),
+		Namespace: cmp.Or(c.Temporal.Namespace, a.Getenv("TEMPORAL_NAMESPACE"), "default"),
+	}
+	if a.cluster, err = a.Program.Engine(ctx, at); err != nil {
+		return kit.Fail(fmt.Errorf("connecting to Temporal at %s: %w", at.Address, err), "temporal.address in the configuration, or TEMPORAL_ADDRESS, names another one; temporal server start-dev starts one on this machine")
+	}
+	return nil
+}
+
+// workerProgram is adroit with its engine for Temporal.
+const workerProgram = "adroit-worker"
+
+func noWorker() error {
+	return kit.Fail(errors.New("jobs on Temporal need "+workerProgram+", which lies neither beside this program nor on PATH"),
+		"in a clone of the repository, go build -C pkg/temporal -o ~/go/bin/ ./cmd/"+workerProgram+" builds it")
+}
+
+// handOver starts adroit-worker in place of this process if jobs are run by its engine. It
+// returns if they are not, or if there is none: who needs it says so.
+func (a *app) handOver(cmd *cobra.Command) error {
+	if a.Program.Engine != nil || path(cmd) != "worker" && !a.runsElsewhere() {
+		return nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	program := filepath.Join(filepath.Dir(self), workerProgram)
+	if _, err := os.Stat(program); err != nil || hostexec.Refused(program) != "" {
+		if program, err = hostexec.Find(workerProgram); err != nil {
+			return nil
+		}
+	}
+	return syscall.Exec(program, append([]string{cmp.Or(a.Name, "adroit")}, os.Args[1:]...), os.Environ())
+}
+
+// newWorker is adroit worker.
+func (a *app) newWorker() *cobra.Command {
+	var host string
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Perform the steps of jobs on Temporal on this machine",
+		Long: "Connects to Temporal and performs the steps of this host's jobs until it is stopped. It uses the\n" +
+			"configuration, keys, tools and data directory of this machine. After a stop, the jobs wait for the\n" +
+			"next worker of the host. It runs as adroit-worker. See docs/production.md.",
+		Example: "  temporal server start-dev --search-attribute AdroitStatus=Keyword \\\n" +
+			"    --search-attribute AdroitHost=Keyword --search-attribute AdroitAgent=Keyword --search-attribute AdroitModel=Keyword\n" +
+			"  adroit worker\n" +
+			"  adroit run --engine temporal builder \"make the failing tests pass\"",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.connect(cmd.Context()); err != nil {
+				return err
+			}
+			rt, err := a.runtime()
+			if err != nil {
+				return err
+			}
+			data, err := a.env().DataDir()
+			if err != nil {
+				return err
+			}
+			return a.cluster.Work(cmd.Context(), rt, data, host, func(host string) { fmt.Fprintf(a.Stderr, "working for the host %s\n", host) })
+		},
+	}
+	cmd.Flags().StringVar(&host, "host", "", "the name of this host, once for its data directory; else it is made from the machine's")
+	return cmd
+}
+
 // A Program is adroit with a list of parts. Nil streams are empty; a nil
 // Getenv is os.Getenv.
 type Program struct {
@@ -339,6 +464,9 @@ type Program struct {
 	// Commands are the program's own, beside adroit's. Their errors are printed in the
 	// same way; the exit status is 1, or 2 for an error about the arguments.
 	Commands []*cobra.Command
+	// Engine connects to what runs the workflows of jobs with --engine temporal, and makes
+	// adroit worker work. Nil: adroit-worker is started for both, which has it.
+	Engine func(ctx context.Context, at config.Temporal) (Engine, error)
 	// Through wraps the client that commands use. Nil: they use the runtime.
 	Through func(adroit.Client) adroit.Client
 	Stdin   io.Reader

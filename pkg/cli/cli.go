@@ -128,6 +128,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagFault)
 	root.PersistentFlags().StringVar(&a.dataDir, "data-dir", "", "keep all state here (or ADROIT_HOME)")
 	root.PersistentFlags().StringVar(&a.server, "server", "", "use the adroit server at this URL (or ADROIT_SERVER)")
+	root.PersistentFlags().StringVar(&a.engine, "engine", "", "what runs the workflows of jobs: local, or temporal, for several machines (config: engine)")
 	root.PersistentPreRunE = a.prepare
 	conversation := work.NewChat(e)
 	version := root.Flags().Bool("version", false, "print the version")
@@ -148,7 +149,7 @@ func (a *app) root() *cobra.Command {
 	)
 	root.AddCommand(work.NewApprove(e), work.NewDeny(e), work.NewAnswer(e))
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(work.NewPR(e))
+	root.AddCommand(work.NewPR(e), a.newWorker())
 	root.AddCommand(a.Commands...)
 	wrapFlags(root)
 	rename(root, name)

@@ -24,7 +24,13 @@ func (a *app) prepare(cmd *cobra.Command, args []string) error {
 	} else {
 		hint.Place(a.place(cmd))
 	}
-	return a.stayLocal(cmd, args)
+	if a.engine != "" && a.engine != "local" && a.engine != "temporal" {
+		return kit.Usagef("it is local or temporal", "--engine is %q", a.engine)
+	}
+	if err := a.stayLocal(cmd, args); err != nil {
+		return err
+	}
+	return a.handOver(cmd)
 }
 
 var id = lazyregexp.New(`^J[0-9A-Z]{13}$`)
@@ -59,6 +65,9 @@ func (a *app) place(cmd *cobra.Command) func(words []string) []string {
 		var out []string
 		if d := data(); d != "" {
 			out = append(out, "--data-dir", hint.Quote(d))
+		}
+		if a.engine != "" && !isLocal(c) {
+			out = append(out, "--engine", a.engine)
 		}
 		if a.server != "" && a.server != a.Getenv("ADROIT_SERVER") && !isLocal(c) {
 			out = append(out, "--server", hint.Quote(a.server))
@@ -97,7 +106,7 @@ func (a *app) givenData() string {
 // localCommands work with the files of this machine, not with a client.
 var localCommands = map[string]bool{
 	"backup": true, "restore": true, "demo": true, "bench": true, "init": true, "login": true, "logout": true,
-	"config": true, "serve": true, "mcp add": true, "mcp remove": true, "mcp login": true, "mcp logout": true,
+	"config": true, "serve": true, "worker": true, "mcp add": true, "mcp remove": true, "mcp login": true, "mcp logout": true,
 }
 
 // looking are the commands that only look at jobs: they work although the configuration

@@ -210,10 +210,12 @@ type Config struct {
 	Limits      limits           `yaml:"limits"`
 	DataDir     string           `yaml:"data_dir"`
 	Retention   string           `yaml:"retention"` // as parseAge reads it
+	Engine      string           `yaml:"engine"`    // which runs the workflows of jobs: local or temporal
 	Conventions conventions      `yaml:"conventions"`
 	Secrets     secrets          `yaml:"secrets"`
 
 	Jobs        jobsSection        `yaml:"jobs"`
+	Temporal    Temporal           `yaml:"temporal"`
 	Coordinator coordinatorSection `yaml:"coordinator"`
 	Log         logSection         `yaml:"log"`
 
@@ -443,6 +445,8 @@ func (c *Config) checkWords(at place) error {
 		return fail(fmt.Errorf("%s: approve is %q", at("approve"), c.Approve), "it is one of ask, edits, all, none")
 	case c.Mode != "" && !slices.Contains(executor.Modes, c.Mode):
 		return fail(fmt.Errorf("%s: mode is %q", at("mode"), c.Mode), "it is one of plan, edits, auto")
+	case c.Engine != "" && c.Engine != "local" && c.Engine != "temporal":
+		return fail(fmt.Errorf("%s: engine is %q", at("engine"), c.Engine), "it is local or temporal")
 	case c.Retention != "" && err != nil:
 		return fail(fmt.Errorf("%s: retention: %w", at("retention"), err), "for example 30d, 2w or 12h")
 	}

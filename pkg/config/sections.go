@@ -76,6 +76,13 @@ type jobsSection struct {
 	AtOnce int `yaml:"at_once"`
 }
 
+// Temporal is the cluster of the engine temporal. TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE
+// are used in place of what it leaves out.
+type Temporal struct {
+	Address   string `yaml:"address"` // host:port of the frontend
+	Namespace string `yaml:"namespace"`
+}
+
 // A networkSection limits which addresses tools reach. See netguard.Guard.
 type networkSection struct {
 	Allow     []string      `yaml:"allow"`

@@ -65,7 +65,7 @@ type entry struct {
 func defaults() map[string]string {
 	d, net := executor.DefaultLimits, netguard.Guard{}.Limits()
 	return map[string]string{
-		"agent": "", "model": "", "data_dir": "", "mode": string(executor.ModeEdits), "approve": string(executor.ApproveEdits), "retention": "none",
+		"agent": "", "model": "", "data_dir": "", "mode": string(executor.ModeEdits), "approve": string(executor.ApproveEdits), "retention": "none", "engine": "local", "temporal.address": "127.0.0.1:7233", "temporal.namespace": "default",
 		"limits.turns": strconv.Itoa(d.Turns), "limits.tokens": strconv.Itoa(d.Tokens), "limits.cost_usd": "none", "limits.time": d.Time.String(),
 		"limits.wait": defaultWait.String(), "conventions.bytes": strconv.Itoa(agents.DefaultProjectBytes), "jobs.at_once": "no bound",
 		"coordinator.memory": coordinator.OfProject, "log.level": "off", "log.format": "text", "log.file": "stderr", "diagnostics": "on",

@@ -20,6 +20,7 @@ const module = "github.com/adroit-run/adroit/"
 // rooms are the folders at depth two, from the top: a room imports those below it.
 var rooms = strings.Fields(`
 	cmd/adroit
+	pkg/temporal
 	pkg/cli
 	pkg/parts
 	pkg/config

@@ -54,6 +54,8 @@ var variables = []word{
 	{"PAGER", "Program that `adroit trust` shows files with at a terminal; `less` without it"},
 	{"LESS", "Options of `less`; `FRX` without it"},
 	{"OLLAMA_API_KEY", "Key for an Ollama server that asks for one"},
+	{"TEMPORAL_ADDRESS", "The frontend of Temporal, if `temporal.address` names none; else 127.0.0.1:7233"},
+	{"TEMPORAL_NAMESPACE", "The namespace of Temporal, if `temporal.namespace` names none; else default"},
 	{"OLLAMA_HOST", "Where Ollama is, as Ollama itself reads it"},
 	{"OPENAI_API_KEY", "Key for `openai/…` models"},
 	{"OPENAI_BASE_URL", "Where `openai/…` models are, if not at OpenAI"},

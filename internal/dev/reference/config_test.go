@@ -99,6 +99,9 @@ var settings = withParts([]word{
 	{"log.file", "The file that lines are appended to; standard error if left out. A leading ~/ is the home directory"},
 	{"coordinator.memory", "Where `adroit fix` looks for what was done about the same failure before: `project` (the directory), `user` (all projects) or `off`, which keeps nothing either. `project` if left out; see [fix](fix.md)"},
 	{"coordinator.compare.WHAT", "Assigns jobs by their id to the sides of a comparison, which `adroit stats` counts apart: `memory: [on, off]`, `strategy: [NAME, default]`"},
+	{"engine", "What runs the workflows of jobs: `local`, this program, or `temporal`, for more than one machine; see [operating](production.md). `--engine` goes before"},
+	{"temporal.address", "The frontend of the Temporal cluster, as `host:port`. TEMPORAL_ADDRESS is used if it is left out"},
+	{"temporal.namespace", "The namespace of jobs in it. TEMPORAL_NAMESPACE is used if it is left out"},
 	{"jobs.at_once", "How many jobs of the data directory run at once, in all processes; the others are queued and start by themselves, the oldest first. `--at-once` goes before. If left out, the limit of open files bounds them; see [operating](production.md)"},
 })
 

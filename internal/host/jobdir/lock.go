@@ -121,6 +121,12 @@ func suspended(pid int) bool {
 type Config struct {
 	// Aside marks a job that nobody continues, so "last" skips it.
 	Aside bool `json:"aside,omitempty"`
+	// Engine runs the workflow of the job elsewhere, as in temporal, and has its steps
+	// performed here. Empty: the workflow runs here, too.
+	Engine string `json:"engine,omitempty"`
+	// Host is where the steps of a job with an Engine are performed; in a request, where
+	// they shall be. Empty in a request: on any.
+	Host string `json:"host,omitempty"`
 
 	BaseURL string        `json:"base_url,omitempty"`      // of the model's provider
 	Trust   bool          `json:"trust_project,omitempty"` // use all that the workspace brings

@@ -244,7 +244,11 @@ func (s *session) header(ctx context.Context, started *adroit.Started) {
 	model += s.window(ctx, started) + show.Outside(j.Model)
 	place := show.Place(&adroit.JobDetail{Job: j, Worktree: started.Worktree}, s.e.Home)
 	w := s.e.Screen()
-	for _, row := range kit.Rows(w, fmt.Sprintf("job %s", j.ID), j.Agent, model, "sandbox "+started.Sandbox, place) {
+	cells := []string{fmt.Sprintf("job %s", j.ID), j.Agent, model, "sandbox " + started.Sandbox, place}
+	if c := started.Config; c.Engine != "" {
+		cells = append(cells, "on "+c.Engine+", steps on "+c.Host)
+	}
+	for _, row := range kit.Rows(w, cells...) {
 		fmt.Fprintln(w, w.Paint(kit.Bold, row))
 	}
 	for _, id := range started.Others {

@@ -1,0 +1,419 @@
+package temporal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/api"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// Options are those of a worker.
+type Options struct {
+	Host   string // the name of the host, which is its task queue: of one data directory for ever
+	Queue  string // of workflows and of jobs without a host; empty: Queue
+	AtOnce int    // how many steps are performed at once; 0 is 100
+}
+
+// A Worker runs the workflows of jobs, and performs the steps of those that its host has,
+// with the configuration, keys, tools and store of its Runtime. It is safe for concurrent use.
+type Worker struct {
+	o       Options
+	rt      *adroit.Runtime // nil in tests of the engine
+	known   []flow.Workflow
+	store   jobs.Store
+	attend  func(ctx context.Context, id string) (*jobs.Session, error)
+	ended   func(*jobs.Job)
+	workers []worker.Worker
+
+	ctx  context.Context // of sessions
+	stop context.CancelCauseFunc
+	mu   sync.Mutex
+	open map[string]*held
+}
+
+// held is a job whose lease, files and workspace this process has.
+type held struct {
+	ready chan struct{} // closed when the rest is there
+	s     *jobs.Session
+	err   error
+}
+
+// NewWorker returns a worker with the Runtime of a host. Start begins its work.
+func NewWorker(ctx context.Context, c client.Client, rt *adroit.Runtime, o Options) (*Worker, error) {
+	m, err := rt.Manager(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &Worker{o: o, rt: rt, known: m.Workflows, store: m.Store, attend: rt.Attend, ended: rt.Attended}
+	return w.on(c), nil
+}
+
+// on registers the worker's parts with a cluster.
+func (w *Worker) on(c client.Client) *Worker {
+	if w.o.Queue == "" {
+		w.o.Queue = Queue
+	}
+	if w.o.AtOnce == 0 {
+		w.o.AtOnce = 100
+	}
+	w.ctx, w.stop = context.WithCancelCause(context.Background())
+	w.open = map[string]*held{}
+	shared := worker.New(c, w.o.Queue, worker.Options{StickyScheduleToStartTimeout: 2 * time.Second})
+	own := worker.New(c, w.o.Host, worker.Options{DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: w.o.AtOnce, WorkerStopTimeout: 10 * time.Second})
+	w.register(shared, own)
+	w.workers = []worker.Worker{shared, own}
+	return w
+}
+
+// registry is what a worker of the SDK and its test environment have in common.
+type registry interface {
+	RegisterDynamicWorkflow(w any, o workflow.DynamicRegisterOptions)
+	RegisterWorkflowWithOptions(w any, o workflow.RegisterOptions)
+	RegisterActivityWithOptions(a any, o activity.RegisterOptions)
+	RegisterDynamicActivity(a any, o activity.DynamicRegisterOptions)
+}
+
+func (w *Worker) register(shared, own registry) {
+	shared.RegisterDynamicWorkflow(func(ctx workflow.Context, args converter.EncodedValues) (json.RawMessage, error) {
+		var c Carry
+		if err := args.Get(&c); err != nil {
+			return nil, err
+		}
+		return run(ctx, w.known, c)
+	}, workflow.DynamicRegisterOptions{})
+	shared.RegisterWorkflowWithOptions(call, workflow.RegisterOptions{Name: callName})
+	for name, f := range map[string]any{"place": w.place, callName: w.call} {
+		shared.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+		if own != shared {
+			own.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+		}
+	}
+	own.RegisterActivityWithOptions(w.finish, activity.RegisterOptions{Name: "finish"})
+	own.RegisterActivityWithOptions(w.reopen, activity.RegisterOptions{Name: "reopen"})
+	own.RegisterDynamicActivity(func(ctx context.Context, args converter.EncodedValues) (o Outcome, err error) {
+		var t jobs.Task
+		if err := args.Get(&t); err != nil {
+			return o, temporal.NewNonRetryableApplicationError("decoding step", "step", err)
+		}
+		return w.perform(ctx, t)
+	}, activity.DynamicRegisterOptions{})
+}
+
+// Start begins to poll.
+func (w *Worker) Start() error {
+	for _, sdk := range w.workers {
+		if err := sdk.Start(); err != nil {
+			return err
+		}
+	}
+	go w.leaveIdle()
+	return nil
+}
+
+// Stop stops polling, interrupts what is performed, and gives back all jobs, which go on with
+// the next worker of the host.
+func (w *Worker) Stop() {
+	w.workers[0].Stop()
+	w.stop(jobs.ErrStopped)
+	w.workers[1].Stop()
+	for id := range w.sessions() {
+		w.leave(id)
+	}
+}
+
+// sessions are the open sessions by job.
+func (w *Worker) sessions() map[string]*jobs.Session {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := map[string]*jobs.Session{}
+	for id, h := range w.open {
+		select {
+		case <-h.ready:
+			if h.s != nil {
+				out[id] = h.s
+			}
+		default:
+		}
+	}
+	return out
+}
+
+// leaveIdle gives back the jobs that only wait for a person, so that their workspaces are free
+// and their hosts say so.
+func (w *Worker) leaveIdle() {
+	idle := map[string]bool{}
+	for {
+		select {
+		case <-w.ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
+		now := map[string]bool{}
+		for id, s := range w.sessions() {
+			switch {
+			case s.Ended() != nil, s.Idle() && idle[id]:
+				w.leave(id)
+			case s.Idle():
+				now[id] = true
+			}
+		}
+		idle = now
+	}
+}
+
+// session opens a job, or returns it as it is open.
+func (w *Worker) session(id string) (*jobs.Session, error) {
+	w.mu.Lock()
+	h, open := w.open[id]
+	if !open {
+		h = &held{ready: make(chan struct{})}
+		w.open[id] = h
+	}
+	w.mu.Unlock()
+	if !open {
+		if h.err = context.Cause(w.ctx); h.err == nil {
+			h.s, h.err = w.attend(w.ctx, id)
+		}
+		if h.err != nil {
+			w.forget(id, h)
+		}
+		close(h.ready)
+	}
+	<-h.ready
+	return h.s, h.err
+}
+
+func (w *Worker) forget(id string, h *held) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open[id] == h {
+		delete(w.open, id)
+	}
+}
+
+// leave gives a job back.
+func (w *Worker) leave(id string) {
+	w.mu.Lock()
+	h := w.open[id]
+	delete(w.open, id) // so that nobody else leaves it, and who needs it opens it anew
+	w.mu.Unlock()
+	if h == nil {
+		return
+	}
+	if <-h.ready; h.s != nil {
+		_, _ = h.s.Leave() // what was not recorded shows as interrupted when the lease is over
+	}
+}
+
+// Types of errors of activities. What has no type is tried again.
+const (
+	refusedType = "refused" // with the problem.Error in its details
+	failedType  = string(jobs.Failed)
+)
+
+// refusal is a problem that another attempt does not solve, for the caller to read whole.
+func refusal(err error) error {
+	p := new(problem.Error)
+	if !errors.As(problem.AsError(err), &p) {
+		p = &problem.Error{Message: err.Error()}
+	}
+	return temporal.NewApplicationErrorWithOptions(p.Message, refusedType, temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{p}})
+}
+
+// explain decides which errors of a session end the job.
+func (w *Worker) explain(id string, err error) error {
+	j, unknown := jobs.Find(context.WithoutCancel(w.ctx), w.store, id)
+	own := interface{ Status() string }(nil)
+	fatal := func(kind jobs.Status, why string) error {
+		return temporal.NewNonRetryableApplicationError(why, string(kind), nil)
+	}
+	switch {
+	case errors.Is(unknown, jobs.ErrNotExist):
+		return fatal(jobs.Failed, fmt.Sprintf("the host %s has no job %s any more: its data directory is another one", w.o.Host, id))
+	case j != nil && (j.Cancel || j.Status == jobs.Cancelled):
+		return fatal(jobs.Cancelled, "cancelled")
+	case errors.Is(err, jobs.ErrBlocked), j != nil && j.Status == jobs.Blocked:
+		return fatal(jobs.Blocked, err.Error())
+	case errors.As(err, &own) && own.Status() == string(jobs.Failed):
+		return fatal(jobs.Failed, err.Error())
+	}
+	return err
+}
+
+// place takes a job: it resolves the request here, with this host's configuration, and pins
+// it in the store.
+func (w *Worker) place(ctx context.Context, r adroit.Request, id string) (*Placed, error) {
+	defer every(heartbeat/3, func() { activity.RecordHeartbeat(ctx) })()
+	j, err := jobs.Find(ctx, w.store, id)
+	if errors.Is(err, jobs.ErrNotExist) { // else it was placed, and the answer was lost
+		r.ID, r.Engine, r.Host = id, "temporal", w.o.Host
+		var s *adroit.Submitted
+		if s, err = w.rt.Submit(ctx, r); err != nil {
+			return nil, refusal(err)
+		}
+		j = s.Job
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(j.Input) > mostBytes {
+		return nil, refusal(fmt.Errorf("the request has %d bytes with what is attached; at most %d go through Temporal", len(j.Input), mostBytes))
+	}
+	return &Placed{Host: w.o.Host, Job: j.ID, Workflow: j.Workflow, Agent: j.Agent, Model: j.Model, Title: j.Title, Input: j.Input}, nil
+}
+
+// every calls f from time to time until stop is called.
+func every(d time.Duration, f func()) (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(d):
+				f()
+			}
+		}
+	}()
+	return sync.OnceFunc(func() { close(done) })
+}
+
+// perform performs a step in the session of its job. Only a cancel stops it: an attempt that
+// Temporal has given up is found by the next one, which waits for it or gets its outcome.
+func (w *Worker) perform(ctx context.Context, t jobs.Task) (o Outcome, err error) {
+	defer every(heartbeat/3, func() { activity.RecordHeartbeat(ctx) })()
+	s, err := w.session(t.Step.Job)
+	if err != nil {
+		return o, w.explain(t.Step.Job, err)
+	}
+	step, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	defer context.AfterFunc(ctx, func() {
+		if cause := context.Cause(ctx); errors.As(cause, new(*temporal.CanceledError)) {
+			stop(cause)
+		}
+	})()
+	o.Output, err = s.Do(step, t)
+	failed := new(flow.StepError)
+	switch {
+	case errors.As(err, &failed):
+		o.Failure, err = &failed.Failure, nil
+	case err != nil && s.Ended() != nil:
+		err = w.explain(t.Step.Job, err) // the idle ones are left within a second
+		w.leave(t.Step.Job)
+	case err == nil && len(o.Output) > mostBytes:
+		o = Outcome{Failure: &flow.Failure{Code: "too_big", Message: fmt.Sprintf("its result has %d bytes; at most %d go through Temporal", len(o.Output), mostBytes)}}
+	}
+	return o, err
+}
+
+// finish records how a job has ended, and returns the status that it has then.
+func (w *Worker) finish(ctx context.Context, end End) (jobs.Status, error) {
+	defer every(heartbeat/3, func() { activity.RecordHeartbeat(ctx) })()
+	s, err := w.session(end.Job)
+	if err != nil {
+		if j, _ := jobs.Find(ctx, w.store, end.Job); j != nil && j.Status.Final() {
+			return j.Status, nil // it was recorded, and the answer was lost
+		}
+		return "", w.explain(end.Job, err)
+	}
+	w.mu.Lock()
+	delete(w.open, end.Job)
+	w.mu.Unlock()
+	j, err := s.End(end.Before, end.Output, end.Code, end.Why)
+	if err != nil {
+		return "", err
+	}
+	if !j.Status.Final() {
+		return "", fmt.Errorf("%s: recording how it ended: %s", end.Job, j.Reason)
+	}
+	if w.ended != nil {
+		w.ended(j)
+	}
+	return j.Status, nil
+}
+
+// reopen lets a job that is blocked be attended once more.
+func (w *Worker) reopen(ctx context.Context, id string) error {
+	return w.store.Reopen(ctx, id, flow.Reopener{})
+}
+
+const callName = "adroit.call"
+
+// A reply is what the interface of pkg/api answered on a host.
+type reply struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// call is the workflow that carries a call to a host, and keeps who changed what.
+func call(ctx workflow.Context, host, method, path string, body []byte) (a *reply, err error) {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue: host, StartToCloseTimeout: callTime, ScheduleToStartTimeout: 5 * time.Second,
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: path,
+	})
+	err = workflow.ExecuteActivity(ctx, callName, method, path, body).Get(ctx, &a)
+	return a, err
+}
+
+// callTime bounds a call, and followTime one that waits for events.
+const callTime, followTime = time.Minute, 15 * time.Second
+
+// call answers a call with the Runtime of this host. One that follows the events of a job is
+// answered when there are some, or the job does not run, and at the latest after followTime.
+func (w *Worker) call(ctx context.Context, method, path string, body []byte) (*reply, error) {
+	plain, follows := path, false
+	if u, err := url.Parse(path); err == nil && u.Query().Get("follow") == "true" {
+		q := u.Query()
+		q.Set("follow", "false")
+		q.Set("live", "false")
+		u.RawQuery, follows = q.Encode(), true
+		plain = u.String()
+	}
+	for end := time.Now().Add(followTime); ; {
+		r := httptest.NewRecorder()
+		running := follows && w.running(ctx, path) // before the events, so that none is missed
+		api.Handler(w.rt).ServeHTTP(r, httptest.NewRequest(method, plain, bytes.NewReader(body)).WithContext(ctx))
+		if r.Body.Len() > mostBytes {
+			return nil, refusal(fmt.Errorf("the answer has %d bytes; at most %d go through Temporal", r.Body.Len(), mostBytes))
+		}
+		if !running || bytes.HasPrefix(r.Body.Bytes(), []byte("id:")) || time.Now().After(end) {
+			return &reply{r.Code, r.Header(), r.Body.Bytes()}, nil
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// running reports whether the job that a call is about runs.
+func (w *Worker) running(ctx context.Context, path string) bool {
+	u, err := url.Parse(path)
+	if err != nil {
+		return false
+	}
+	j, err := jobs.Find(ctx, w.store, u.Query().Get("job"))
+	return err == nil && (j.Status == jobs.Running || j.Status == jobs.Queued)
+}

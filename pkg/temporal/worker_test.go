@@ -1,0 +1,321 @@
+package temporal
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/models/script"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// TestMain is also the worker that the tests start and kill: see work.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 5 && os.Args[1] == "work" {
+		if err := work(os.Args[2], os.Args[3], os.Args[4]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// effect notes in the file that EFFECTS names that a call begins and ends.
+func effect(ctx context.Context, env *tools.Env, in struct {
+	N     int    `json:"n"`
+	Delay string `json:"delay,omitempty"`
+}) (string, error) {
+	note := func(what string) error {
+		f, err := os.OpenFile(os.Getenv("EFFECTS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err == nil {
+			_, err = fmt.Fprintln(f, what, in.N)
+			err = errors.Join(err, f.Close())
+		}
+		return err
+	}
+	d, _ := time.ParseDuration(in.Delay) // none
+	if err := note("begin"); err != nil {
+		return "", err
+	}
+	select {
+	case <-time.After(d):
+		return strconv.Itoa(in.N), note("end")
+	case <-ctx.Done():
+		return "", errors.Join(ctx.Err(), note("stopped"))
+	}
+}
+
+// work is a worker with a scripted model and two tools: work may be repeated, push may not.
+func work(address, data, file string) error {
+	ctx := context.Background()
+	model, err := script.Load(file)
+	if err != nil {
+		return err
+	}
+	t, err := Dial(ctx, address, "default")
+	if err != nil {
+		return err
+	}
+	rt, err := adroit.Open(ctx, adroit.Options{
+		Tools: []tools.Tool{
+			tools.New(tools.Metadata{Name: "work", Description: "Work; safe to repeat.", Category: "utility", Effect: tools.Idempotent}, effect),
+			tools.New(tools.Metadata{Name: "push", Description: "Push; not to be repeated.", Category: "utility", Effect: tools.Unsafe, Asks: "it cannot be taken back"}, effect),
+		},
+		Models:  map[string]llm.Model{"script": model},
+		Model:   "script/turns",
+		Storage: adroit.Storage{Data: data, Store: sqlite.Store(data), Elsewhere: t},
+		Definitions: adroit.Definitions{Literals: []agents.DynamicAgent{
+			{Name: "worker", Description: "Works.", Prompt: "You work.", Tools: []string{"work", "push"}},
+		}},
+	})
+	if err != nil {
+		return err
+	}
+	return t.Work(ctx, rt, data, "", func(host string) { fmt.Println("ready", host) })
+}
+
+// A rig is a Temporal server, a worker and a client, each killed and started at will.
+type rig struct {
+	t       *testing.T
+	address string
+	dir     string
+	server  *exec.Cmd
+	worker  *exec.Cmd
+	cluster *Cluster
+	adroit.Client
+}
+
+// newRig starts all of it with a model that plays turns.
+func newRig(t *testing.T, turns ...string) *rig {
+	if os.Getenv("TEMPORAL_BIN") == "" {
+		t.Skip("TEMPORAL_BIN is not set: see internal/dev/e2e/temporal/build.sh")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, address: l.Addr().String(), dir: t.TempDir()}
+	l.Close()
+	text := "turns:\n  - " + strings.Join(turns, "\n  - ") + "\n"
+	if err := errors.Join(os.WriteFile(r.file("script.yaml"), []byte(text), 0o600), os.Mkdir(r.file("workspace"), 0o700), os.Mkdir(r.file("data"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	r.serve()
+	r.work()
+	until(t, 30*time.Second, func() (err error) { r.cluster, err = Dial(t.Context(), r.address, "default"); return err })
+	t.Cleanup(func() { r.kill(r.worker); r.cluster.Close(); r.kill(r.server) })
+	r.Client = r.cluster.Client()
+	return r
+}
+
+func (r *rig) file(name string) string { return filepath.Join(r.dir, name) }
+
+func (r *rig) serve() {
+	_, port, _ := net.SplitHostPort(r.address)
+	args := []string{"server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port, "--db-filename", r.file("temporal.db"), "--log-level", "never",
+		"--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=normal", "--dynamic-config-value", "history.transferProcessorMaxPollRPS=10000"}
+	for _, a := range []string{"Status", "Host", "Agent", "Model"} {
+		args = append(args, "--search-attribute", "Adroit"+a+"=Keyword")
+	}
+	r.server = exec.Command(os.Getenv("TEMPORAL_BIN"), args...)
+	if err := r.server.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	until(r.t, 30*time.Second, func() error {
+		c, err := net.Dial("tcp", r.address)
+		if err == nil {
+			c.Close()
+		}
+		return err
+	})
+}
+
+// work starts a worker, and returns when it polls.
+func (r *rig) work() {
+	until(r.t, 60*time.Second, func() error {
+		r.worker = exec.Command(os.Args[0], "work", r.address, r.file("data"), r.file("script.yaml"))
+		r.worker.Env = append(os.Environ(), "EFFECTS="+r.file("effects"))
+		out, err := r.worker.StdoutPipe()
+		if err == nil {
+			err = r.worker.Start()
+		}
+		if err != nil {
+			return err
+		}
+		if line, _ := bufio.NewReader(out).ReadString('\n'); !strings.HasPrefix(line, "ready") {
+			return fmt.Errorf("the worker ended: %w", r.worker.Wait())
+		}
+		return nil
+	})
+}
+
+func (r *rig) kill(c *exec.Cmd) {
+	_ = c.Process.Kill() // SIGKILL; it may have ended
+	_ = c.Wait()
+}
+
+// begin starts a job.
+func (r *rig) begin(approve executor.Approve) string {
+	r.t.Helper()
+	q := adroit.Request{Target: "worker"}
+	q.Prompt, q.Dir, q.Approve = "Go.", r.file("workspace"), approve
+	s, err := r.Submit(r.t.Context(), q)
+	if err == nil {
+		_, err = r.Start(r.t.Context(), s.Job.ID, adroit.StartOptions{})
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return s.Job.ID
+}
+
+// ended waits for the end of a job, past times in which its host or the server is away.
+func (r *rig) ended(id string, want jobs.Status) *jobs.Job {
+	r.t.Helper()
+	var last *jobs.Job
+	until(r.t, 2*time.Minute, func() error {
+		j, err := r.Wait(r.t.Context(), id)
+		if err != nil {
+			return err
+		}
+		if last = j; j.Status != want {
+			return fmt.Errorf("it is %s: %s", j.Status, j.Reason)
+		}
+		return nil
+	})
+	return last
+}
+
+func until(t *testing.T, d time.Duration, f func() error) {
+	t.Helper()
+	for end := time.Now().Add(d); ; time.Sleep(200 * time.Millisecond) {
+		err := f()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("after %s: %v", d, err)
+		}
+	}
+}
+
+// effects counts the lines of the effects log.
+func (r *rig) effects() map[string]int {
+	b, _ := os.ReadFile(r.file("effects")) // nothing yet
+	out := map[string]int{}
+	for line := range strings.Lines(string(b)) {
+		out[strings.TrimSpace(line)]++
+	}
+	return out
+}
+
+const calls = 12
+
+func turns(tool, delay string) (out []string) {
+	for i := range calls {
+		out = append(out, fmt.Sprintf("calls: [{name: %s, args: {n: %d, delay: %s}}]", tool, i, delay))
+	}
+	return append(out, "text: Done.")
+}
+
+// TestKill kills the worker, the server and both in the middle of jobs: they go on by
+// themselves, nothing is left out, and what must not be repeated is not.
+func TestKill(t *testing.T) {
+	for _, tool := range []string{"work", "push"} {
+		t.Run(tool, func(t *testing.T) {
+			r := newRig(t, turns(tool, "300ms")...)
+			id := r.begin(executor.ApproveAll)
+			for i := range 5 {
+				time.Sleep(time.Duration(500+rand.N(1500)) * time.Millisecond)
+				if i != 1 {
+					r.kill(r.worker)
+				}
+				if i%2 == 1 {
+					r.kill(r.server)
+					r.serve()
+				}
+				if i != 1 {
+					r.work()
+				}
+			}
+			r.ended(id, jobs.Done)
+			got := r.effects()
+			for i := range calls {
+				begun, done := got[fmt.Sprint("begin ", i)], got[fmt.Sprint("end ", i)]
+				if tool == "work" && done == 0 { // whether one of push has happened, nobody knows
+					t.Errorf("call %d was left out: %v", i, got)
+				}
+				if tool == "push" && begun > 1 {
+					t.Errorf("call %d, which must not be repeated, was begun %d times", i, begun)
+				}
+			}
+		})
+	}
+}
+
+// TestCancel ends a job in a long call, within the time in which the worker learns of it.
+func TestCancel(t *testing.T) {
+	r := newRig(t, "calls: [{name: work, args: {n: 1, delay: 40s}}]", "text: Done.")
+	id := r.begin(executor.ApproveAll)
+	until(t, 30*time.Second, func() error {
+		if r.effects()["begin 1"] == 0 {
+			return errors.New("not begun")
+		}
+		return nil
+	})
+	start := time.Now()
+	j, err := r.Cancel(t.Context(), id)
+	if took := time.Since(start); err != nil || j.Status != jobs.Cancelled || took > 8*time.Second {
+		t.Errorf("%+v, %v, after %s", j, err, took)
+	}
+	if got := r.effects(); got["stopped 1"] != 1 {
+		t.Errorf("the call was not stopped: %v", got)
+	}
+}
+
+// TestAway asks a question, kills the worker, answers without one, and starts another: the job
+// shows that its host is away, and goes on with the answer by itself.
+func TestAway(t *testing.T) {
+	r := newRig(t, "calls: [{name: push, args: {n: 1}}]", "calls: [{name: work, args: {n: 2}}]", "text: Done.")
+	id := r.begin(executor.ApproveEdits)
+	j := r.ended(id, jobs.Waiting)
+	d, err := r.Job(t.Context(), id)
+	if err != nil || len(d.Questions) != 1 {
+		t.Fatalf("%+v, %v: it asks nothing", j, err)
+	}
+	r.kill(r.worker)
+	name := "approve@" + d.Questions[0].Path
+	for _, s := range d.Questions[0].Signals {
+		if strings.HasPrefix(s, "approve") {
+			name = s
+		}
+	}
+	if _, err := r.Signal(t.Context(), id, adroit.Signal{Name: name}); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.effects(); len(got) > 0 {
+		t.Errorf("something was done without a worker: %v", got)
+	}
+	r.work()
+	r.ended(id, jobs.Done)
+	if got := r.effects(); got["end 1"] != 1 || got["end 2"] != 1 {
+		t.Errorf("effects are %v", got)
+	}
+}
