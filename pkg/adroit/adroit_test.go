@@ -78,7 +78,7 @@ func TestDemo(t *testing.T) {
 		}
 		t.Fatal(err)
 	}
-	if s.Turns != 5 || s.Outcome.Reason != "finish called, diff produced, run_tests passed" {
+	if s.Turns != 3 || s.Outcome.Reason != "finish called, diff produced, run_tests passed" {
 		t.Errorf("done in %d turns: %s", s.Turns, s.Outcome.Reason)
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "cart.go"))
