@@ -18,7 +18,7 @@ help: ## list the targets
 build: ## build bin/adroit
 	$(GO) build -trimpath -ldflags "-s -w" -o bin/adroit ./cmd/adroit
 
-dist: ## write archives of all platforms, with checksums, SBOM, man pages and completions, to dist/
+dist: ## write a release to dist/: archives of all platforms, deb, rpm, OCI image, formula, install.sh, SBOM and checksums
 	$(GO) run ./internal/dev/dist
 
 cross: ## what vet does, for the platforms that CI cannot run too

@@ -4,7 +4,9 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"debug/elf"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"os"
@@ -41,7 +43,7 @@ func TestReproducible(t *testing.T) {
 		sums[i] = string(b)
 	}
 	name := "adroit-v9.8.7-" + strings.ReplaceAll(here, "/", "-")
-	if sums[0] != sums[1] || !strings.HasSuffix(sums[0], "  "+name+".tar.gz\n") {
+	if sums[0] != sums[1] || !strings.Contains(sums[0], "  "+name+".tar.gz\n") {
 		t.Errorf("two trees make\n%s%s", sums[0], sums[1])
 	}
 	files := unpack(t, filepath.Join(d.out, name+".tar.gz"), name+"/")
@@ -161,5 +163,172 @@ func components(t *testing.T, list []byte) {
 	}
 	if b.Format != "CycloneDX" || b.Metadata.Component.Version != "v9.8.7" {
 		t.Errorf("%+v", b.Metadata)
+	}
+}
+
+// release makes what is released of programs that are scripts.
+func release(t *testing.T) (d dist, out string) {
+	t.Helper()
+	d = dist{version: "v9.8.7", time: time.Unix(1763798400, 0).UTC(), level: gzip.BestSpeed, out: t.TempDir()}
+	program := func(goos, goarch string) ([]file, error) {
+		return []file{{"adroit", []byte("#!/bin/sh\necho adroit v9.8.7 " + goos + "/" + goarch + "\n"), 0o755}, {"LICENSE", []byte("License"), 0o644}, {"man/man1/adroit.1", []byte(".TH"), 0o644},
+			{"completions/_adroit", []byte("#compdef"), 0o644}, {"completions/adroit.bash", []byte("x"), 0o644}, {"completions/adroit.fish", []byte("y"), 0o644}, {"README.md", []byte("odd"), 0o644}}, nil
+	}
+	if err := d.write(strings.Split(platforms, ","), program); err != nil {
+		t.Fatal(err)
+	}
+	return d, d.out
+}
+
+// What is released has the files of the archive where each system looks for them, and is what the
+// checksums state.
+func TestPackages(t *testing.T) {
+	d, out := release(t)
+	sums, err := os.ReadFile(filepath.Join(out, "SHA256SUMS"))
+	if err != nil || strings.Count(string(sums), "\n") != 4+2*2+1+1+1 {
+		t.Fatalf("%v\n%s", err, sums)
+	}
+	run := func(name string, args ...string) string {
+		cmd := exec.Command(name, args...)
+		cmd.Dir = out
+		b, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s %v: %v\n%s", name, args, err, b)
+		}
+		return string(b)
+	}
+	has := func(program string) bool { _, err := exec.LookPath(program); return err == nil }
+	if has("sha256sum") {
+		run("sha256sum", "-c", "SHA256SUMS")
+	}
+	if has("dpkg-deb") {
+		if got := run("dpkg-deb", "--info", "adroit-v9.8.7-linux-arm64.deb"); !strings.Contains(got, "Version: 9.8.7") || !strings.Contains(got, "Architecture: arm64") {
+			t.Error(got)
+		}
+		if got := run("dpkg-deb", "--contents", "adroit-v9.8.7-linux-amd64.deb"); !strings.Contains(got, "-rwxr-xr-x 0/0") || !strings.Contains(got, "./usr/share/man/man1/adroit.1") {
+			t.Error(got)
+		}
+	}
+	if has("rpm") && has("rpmkeys") {
+		if got := run("rpm", "-qp", "--nosignature", "--qf", "%{NVRA} %{LICENSE}", "adroit-v9.8.7-linux-amd64.rpm"); got != "adroit-9.8.7-1.x86_64 Apache-2.0" {
+			t.Error(got)
+		}
+		run("rpmkeys", "-K", "--nosignature", "adroit-v9.8.7-linux-amd64.rpm")
+	}
+	if has("ruby") {
+		if got := run("ruby", "-c", "adroit.rb"); !strings.Contains(got, "Syntax OK") {
+			t.Error(got)
+		}
+	}
+	if n := (&dist{version: "1c7299d-dirty"}).number(); n != "0.1c7299d.dirty" {
+		t.Errorf("without a tag the version is %s", n)
+	}
+	image(t, filepath.Join(out, "adroit-v9.8.7-image.tar"), d)
+}
+
+// image follows an image from its index to its programs, and compares each digest.
+func image(t *testing.T, path string, d dist) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	files := map[string][]byte{}
+	for r := tar.NewReader(f); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files[h.Name], err = io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	blob := func(of descriptor) []byte {
+		b := files["blobs/"+strings.Replace(of.Digest, ":", "/", 1)]
+		if sum := sha256.Sum256(b); of.Digest != "sha256:"+hex.EncodeToString(sum[:]) || of.Size != len(b) {
+			t.Errorf("%+v is a blob of %d bytes", of, len(b))
+		}
+		return b
+	}
+	var index struct{ Manifests []descriptor }
+	if err := json.Unmarshal(files["index.json"], &index); err != nil || len(index.Manifests) != 2 {
+		t.Fatalf("%v: %s", err, files["index.json"])
+	}
+	for _, m := range index.Manifests {
+		var manifest struct {
+			Config descriptor
+			Layers []descriptor
+		}
+		var config struct {
+			Architecture string
+			RootFS       struct {
+				IDs []string `json:"diff_ids"`
+			}
+		}
+		if err := json.Unmarshal(blob(m), &manifest); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(blob(manifest.Config), &config); err != nil {
+			t.Fatal(err)
+		}
+		z, err := gzip.NewReader(bytes.NewReader(blob(manifest.Layers[0])))
+		if err != nil {
+			t.Fatal(err)
+		}
+		layer, err := io.ReadAll(z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum := sha256.Sum256(layer); config.RootFS.IDs[0] != "sha256:"+hex.EncodeToString(sum[:]) || config.Architecture != m.Platform["architecture"] || !bytes.Contains(layer, []byte("linux/"+config.Architecture)) {
+			t.Errorf("%+v of %+v", config, m)
+		}
+	}
+}
+
+// The script installs what the checksums list, and nothing else.
+func TestInstallScript(t *testing.T) {
+	if _, err := exec.LookPath("sha256sum"); err != nil {
+		if _, err := exec.LookPath("shasum"); err != nil {
+			t.Skip("no program for checksums")
+		}
+	}
+	_, out := release(t)
+	install := func(from string) (string, error) {
+		home := t.TempDir()
+		cmd := exec.Command("sh", filepath.Join(out, "install.sh"))
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "ADROIT_FROM=" + from}
+		b, err := cmd.CombinedOutput()
+		if _, missing := os.Stat(filepath.Join(home, ".local/bin/adroit")); (missing == nil) != (err == nil) {
+			t.Errorf("%v, and the program: %v", err, missing)
+		}
+		return string(b), err
+	}
+	if got, err := install("file://" + out); err != nil || !strings.Contains(got, "installed adroit v9.8.7 "+runtime.GOOS+"/"+runtime.GOARCH+" in ") {
+		t.Errorf("%v\n%s", err, got)
+	}
+	name := "adroit-v9.8.7-" + runtime.GOOS + "-" + runtime.GOARCH + ".tar.gz"
+	b, err := os.ReadFile(filepath.Join(out, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	if err := os.WriteFile(filepath.Join(out, name), b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := install("file://" + out); err == nil || !strings.Contains(got, "the checksum of "+name+" is wrong: nothing was installed") {
+		t.Errorf("a changed archive: %v\n%s", err, got)
+	}
+	if got, err := install("http://127.0.0.1:9"); err == nil || !strings.Contains(got, "neither https:// nor file://") {
+		t.Errorf("without encryption: %v\n%s", err, got)
+	}
+	if err := os.WriteFile(filepath.Join(out, "SHA256SUMS"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := install("file://" + out); err == nil || !strings.Contains(got, "does not list") {
+		t.Errorf("without a checksum: %v\n%s", err, got)
 	}
 }
