@@ -27,7 +27,7 @@ var nameChanges = map[string]string{
 	"runs a job, as run does": "acp, answer, approve, chat, commit, compare, continue, demo, deny, fix, jobs cancel, jobs resume, jobs retry, mcp call, mcp serve, serve, signal, tools call",
 	"Ollama has the files":    "models pull",
 	"reads": "agents lint, agents list, agents show, completion, config get, config path, config show, doctor, failures list, jobs artifacts, jobs diff, jobs graph, jobs list, jobs logs, jobs show, jobs steps, jobs transcript, jobs wait, " +
-		"mcp list, memory export, memory list, memory show, models list, pipelines graph, pipelines lint, pipelines list, pipelines schema, pipelines show, skills list, skills show, stats, tools lint, tools list, tools show, version",
+		"mcp list, memory export, memory list, memory show, models list, pipelines graph, pipelines lint, pipelines list, pipelines schema, pipelines show, skills list, skills show, stats, tools lint, tools list, tools show, update, version",
 }
 
 // A new command is put where it belongs: killed where it changes names, or with the reason.

@@ -62,7 +62,7 @@ func TestWeather(t *testing.T) {
 		{"weather: {unit: kelvin, places: {home: Graz}}\n", "config show", "weather.places.home"},
 		{"model: a/b\n", "config show", "weather.unit"}, // a default
 		{"weather: {unit: kelvin}\n", "tools show forecast", "Tell the weather in kelvin."},
-		{"weather: {unit: kelvin}\n", "doctor", "1013 hPa"},
+		{"weather: {unit: kelvin}\n", "doctor --all", "1013 hPa"},
 		{"# one\nweather:\n  unit: rankine\n", "config show", file + ":3: weather.unit is rankine"},
 		{"weather:\n  unti: kelvin\n", "config show", file + ":2: unknown key weather.unti"},
 		{"weather: {unti: kelvin}\n", "config show", "did you mean unit?"},
@@ -70,7 +70,7 @@ func TestWeather(t *testing.T) {
 		{"weather:\n  days: 0\n", "config show", "at least 1"},
 		{"wether: {unit: kelvin}\n", "config show", "did you mean weather?"},
 		{"weather: 5\n", "config show", file + ":1: weather: it must be"},
-		{"transcription: {sever: openai}\n", "doctor", "1013 hPa"}, // with faults, too
+		{"transcription: {sever: openai}\n", "doctor --all", "1013 hPa"}, // with faults, too
 		{"# mine\nmodel: a/b\n", "config set weather.unit kelvin", ""},
 		{"", "config set weather.unit rankine", "weather.unit is rankine"},
 		{"", "config set weather.unti kelvin", `did you mean "weather.unit"?`},

@@ -37,11 +37,11 @@ func All() []adroit.Part {
 			Name: "code", Description: "Read, search and change the files of a project.",
 			Required: []tools.Tool{file.Read, edit.File, search.Tool, file.Write, file.List},
 			Optional: []tools.Tool{file.Delete, file.Move, file.Accept, edit.Blocks, edit.Patch, edit.Long, edit.Replay},
-		}, program{"rg", "faster searches", "--version"}),
+		}, program{name: "rg", use: "faster searches", version: "--version"}),
 		bundle(tools.Bundle{
 			Name: "navigate", Description: "Find the way in code, and what is wrong in it.",
 			Optional: []tools.Tool{navigate.Outline, navigate.Diagnostics, navigate.Definition, navigate.References},
-		}, program{"ctags", "outlines of languages other than Go", "--version"}),
+		}, program{name: "ctags", use: "outlines of languages other than Go", version: "--version"}),
 		bundle(tools.Bundle{
 			Name: "git", Description: "See and record changes in the local repository.",
 			Required: []tools.Tool{gittool.Status},
@@ -52,8 +52,8 @@ func All() []adroit.Part {
 			Name: "test", Description: "Run the project's tests and other checks.",
 			Required: []tools.Tool{test.Run},
 			Optional: []tools.Tool{test.Check, test.Format},
-		}, program{"go", "tests of Go projects", "version"}, program{"pytest", "tests of Python projects", "--version"},
-			program{"node", "tests of JavaScript projects", "--version"}, program{"cargo", "tests of Rust projects", "--version"}),
+		}, program{"go", "tests of Go projects", "version", []string{"*.go", "go.mod"}}, program{"pytest", "tests of Python projects", "--version", []string{"*.py"}},
+			program{"node", "tests of JavaScript projects", "--version", []string{"package.json", "*.js", "*.ts"}}, program{"cargo", "tests of Rust projects", "--version", []string{"*.rs", "Cargo.toml"}}),
 		bundle(tools.Bundle{
 			Name: "shell", Description: "Run any command, also in the background.",
 			Required: []tools.Tool{shell.Run},
@@ -81,13 +81,18 @@ func All() []adroit.Part {
 }
 
 // A program of the machine is what tools run; it prints its version with that argument.
-type program struct{ name, use, version string }
+type program struct {
+	name, use, version string
+	files              []string // it is for projects that have one of these; none: tools do without it
+}
 
 // bundle is a part without a section, whose tools run these programs.
 func bundle(b tools.Bundle, runs ...program) adroit.Part {
 	return adroit.Part{Name: b.Name, About: b.Description, Tools: b.Tools(), Examine: func(ctx context.Context) (out []adroit.Finding) {
 		for _, p := range runs {
-			out = append(out, doctor.Program(ctx, p.name, p.use, p.version))
+			f := doctor.Program(ctx, p.name, p.use, p.version)
+			f.For, f.Optional = p.files, p.files == nil
+			out = append(out, f)
 		}
 		return out
 	}}

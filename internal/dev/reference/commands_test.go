@@ -42,6 +42,7 @@ var variables = []word{
 	{"ADROIT_MODEL", "Overrides `model` of the configuration; `-m` overrides it"},
 	{"ADROIT_MCP_TOKEN", "What clients of `adroit mcp serve --http` send; else `ADROIT_TOKEN` counts"},
 	{"ADROIT_SANDBOX", "Overrides `sandbox.level` of the configuration; `--sandbox` overrides it"},
+	{"ADROIT_RELEASES", "Where `adroit update` asks for the newest release, if not at GitHub"},
 	{"ADROIT_SERVER", "The `adroit serve` that does what commands ask; `--server` overrides it"},
 	{"ADROIT_TOKEN", "What clients of `adroit serve` send; else the token in its data directory"},
 	{"ANTHROPIC_API_KEY", "Key for `anthropic/…` models"},

@@ -35,10 +35,45 @@ func (d *Doctor) Examine(ctx context.Context) []Finding {
 		out = append(out, d.Models(ctx)...)
 	}
 	out = slices.Concat(out, d.sandbox(), d.removals())
+	d.judge(out)
 	if d.Check && d.Failed == nil {
 		out = append(out, d.check(ctx)...)
 	}
 	return out
+}
+
+// maxLooked bounds the files that are looked at to see what a project has.
+const maxLooked = 20_000
+
+// judge marks the findings that are for files which the project does not have.
+func (d *Doctor) judge(found []Finding) {
+	var globs []string
+	for _, f := range found {
+		globs = append(globs, f.For...)
+	}
+	has, looked := map[string]bool{}, 0
+	_ = filepath.WalkDir(d.Dir, func(name string, e fs.DirEntry, err error) error {
+		if looked++; looked > maxLooked || len(has) == len(globs) {
+			return fs.SkipAll
+		}
+		if err != nil || e.IsDir() {
+			if base := filepath.Base(name); name != d.Dir && (strings.HasPrefix(base, ".") || base == "node_modules" || base == "vendor") {
+				return fs.SkipDir
+			}
+			return nil // what cannot be read has nothing that is known of
+		}
+		for _, g := range globs {
+			if ok, _ := filepath.Match(g, e.Name()); ok {
+				has[g] = true
+			}
+		}
+		return nil
+	})
+	for i, f := range found {
+		if len(f.For) > 0 && looked <= maxLooked && !slices.ContainsFunc(f.For, func(g string) bool { return has[g] }) {
+			found[i].Optional = true
+		}
+	}
 }
 
 // repository reports damage in the project's repository.
@@ -51,7 +86,7 @@ func (d *Doctor) repository(ctx context.Context) []Finding {
 	if broken == nil {
 		return nil
 	}
-	return []Finding{{"repository", Lacking, broken.Error() + "; runs go on without git, commit and pr do not", broken.Remedy}}
+	return []Finding{{Name: "repository", Status: Lacking, What: broken.Error() + "; runs go on without git, commit and pr do not", Do: broken.Remedy}}
 }
 
 // lowDisk is the free space in bytes below which data warns.
@@ -62,18 +97,18 @@ func (d *Doctor) data(ctx context.Context) Finding {
 	const name = "data"
 	switch {
 	case d.Failed != nil:
-		return Finding{name, Broken, d.Failed.Error(), "name one with --data-dir DIR or ADROIT_HOME"}
+		return Finding{Name: name, Status: Broken, What: d.Failed.Error(), Do: "name one with --data-dir DIR or ADROIT_HOME"}
 	case d.Data == "":
-		return Finding{name, Note, "jobs are kept in memory", ""}
+		return Finding{Name: name, Status: Note, What: "jobs are kept in memory"}
 	}
 	err := writable(d.Data)
 	if err == nil && d.CheckStore != nil {
 		_, _, err = d.CheckStore(ctx, false)
 	}
 	if err != nil {
-		return Finding{name, Broken, err.Error(), "make it writable, or keep state elsewhere with --data-dir DIR or ADROIT_HOME"}
+		return Finding{Name: name, Status: Broken, What: err.Error(), Do: "make it writable, or keep state elsewhere with --data-dir DIR or ADROIT_HOME"}
 	}
-	f := Finding{name, Fine, d.home(d.Data), ""}
+	f := Finding{Name: name, Status: Fine, What: d.home(d.Data)}
 	var st unix.Statfs_t
 	if unix.Statfs(d.Data, &st) == nil {
 		free := int64(st.Bavail) * int64(st.Bsize)
@@ -101,19 +136,19 @@ func (d *Doctor) tools() (out []Finding) {
 	const name = "tools"
 	set, err := d.Tools()
 	if err != nil {
-		return []Finding{{name, Broken, err.Error(), "run " + hint.Command("tools lint") + " for details"}}
+		return []Finding{{Name: name, Status: Broken, What: err.Error(), Do: "run " + hint.Command("tools lint") + " for details"}}
 	}
 	missing := tools.Missing(set, tools.OnPath)
 	for _, tool := range slices.Sorted(maps.Keys(missing)) {
-		out = append(out, Finding{name, Lacking, missing[tool].Error(), ""})
+		out = append(out, Finding{Name: name, Status: Lacking, What: missing[tool].Error(), Optional: true})
 	}
 	for t := range set.All() {
 		if _, unset := t.LookupSecrets(os.LookupEnv); unset != nil {
-			out = append(out, Finding{name, Lacking, t.Name + " has no secret: " + strings.Join(unset, ", ") + " is not set in the environment", "set it where adroit starts"})
+			out = append(out, Finding{Name: name, Status: Lacking, What: t.Name + " has no secret: " + strings.Join(unset, ", ") + " is not set in the environment", Do: "set it where adroit starts"})
 		}
 	}
 	if out == nil {
-		out = []Finding{{name, Fine, spelling.Plural(set.Len(), "tool"), ""}}
+		out = []Finding{{Name: name, Status: Fine, What: spelling.Plural(set.Len(), "tool")}}
 	}
 	return out
 }
@@ -121,19 +156,19 @@ func (d *Doctor) tools() (out []Finding) {
 func (d *Doctor) agents(ctx context.Context) Finding {
 	const name = "agents"
 	if d.Failed != nil {
-		return Finding{name, Lacking, d.Failed.Error(), ""}
+		return Finding{Name: name, Status: Lacking, What: d.Failed.Error()}
 	}
 	count, err := d.Agents(ctx)
 	if err != nil {
-		return Finding{name, Lacking, err.Error(), "run " + hint.Command("agents lint") + " for details"}
+		return Finding{Name: name, Status: Lacking, What: err.Error(), Do: "run " + hint.Command("agents lint") + " for details"}
 	}
-	return Finding{name, Fine, spelling.Plural(count, "agent"), ""}
+	return Finding{Name: name, Status: Fine, What: spelling.Plural(count, "agent")}
 }
 
 // rules reports restrictions in the configuration that match nothing in the project.
 func (d *Doctor) rules() (out []Finding) {
 	for _, r := range permit.Idle(d.Dir, d.Rules, d.Deny) {
-		out = append(out, Finding{"rules", Note, fmt.Sprintf("%s fits nothing in %s", r, d.home(d.Dir)), "see that the path is written from the top of the workspace"})
+		out = append(out, Finding{Name: "rules", Status: Note, What: fmt.Sprintf("%s fits nothing in %s", r, d.home(d.Dir)), Do: "see that the path is written from the top of the workspace"})
 	}
 	return out
 }
@@ -142,11 +177,11 @@ func (d *Doctor) rules() (out []Finding) {
 func (d *Doctor) tests() Finding {
 	const name = "tests"
 	if d.Failed != nil {
-		return Finding{name, Lacking, d.Failed.Error(), ""}
+		return Finding{Name: name, Status: Lacking, What: d.Failed.Error()}
 	}
 	command, from, err := d.TestCommand(d.Dir)
 	if err != nil {
-		return Finding{name, Lacking, err.Error(), ""}
+		return Finding{Name: name, Status: Lacking, What: err.Error()}
 	}
 	switch from {
 	case "", catalog.StagesFile:
@@ -157,23 +192,23 @@ func (d *Doctor) tests() Finding {
 	}
 	files, err := workspace.Open(d.Dir, nil)
 	if err != nil {
-		return Finding{name, Lacking, err.Error(), ""}
+		return Finding{Name: name, Status: Lacking, What: err.Error()}
 	}
 	defer files.Close()
 	found, err := test.Find(files, command)
 	switch {
 	case err != nil:
-		return Finding{name, Lacking, err.Error(), "correct the file"}
+		return Finding{Name: name, Status: Lacking, What: err.Error(), Do: "correct the file"}
 	case len(found) == 0:
-		return Finding{name, Lacking, "no tests found in " + d.home(d.Dir), "if there are some, name the command that runs them: test: COMMAND in " + catalog.StagesFile + ", or " + hint.Command("run --test COMMAND")}
+		return Finding{Name: name, Status: Lacking, What: "no tests found in " + d.home(d.Dir), Do: "if there are some, name the command that runs them: test: COMMAND in " + catalog.StagesFile + ", or " + hint.Command("run --test COMMAND")}
 	case command != "":
-		return Finding{name, Fine, fmt.Sprintf("%s (from %s)", command, from), ""}
+		return Finding{Name: name, Status: Fine, What: fmt.Sprintf("%s (from %s)", command, from)}
 	}
 	var all []string
 	for _, s := range found {
 		all = append(all, fmt.Sprintf("%s (found: %s)", s.Command, s.From))
 	}
-	return Finding{name, Fine, strings.Join(all, "; "), ""}
+	return Finding{Name: name, Status: Fine, What: strings.Join(all, "; ")}
 }
 
 // removals reports jobs that are half removed.
@@ -183,17 +218,17 @@ func (d *Doctor) removals() (out []Finding) {
 	}
 	ids, err := jobdir.Unfinished(d.Jobs)
 	if err != nil {
-		out = append(out, Finding{"removals", Broken, err.Error(), "make it readable"})
+		out = append(out, Finding{Name: "removals", Status: Broken, What: err.Error(), Do: "make it readable"})
 	}
 	for _, id := range ids {
-		out = append(out, Finding{"removals", Note, id + " is half removed", hint.Command("jobs") + " finishes it, as every command does that reads jobs"})
+		out = append(out, Finding{Name: "removals", Status: Note, What: id + " is half removed", Do: hint.Command("jobs") + " finishes it, as every command does that reads jobs"})
 	}
 	left, err := rootfs.Left(d.Jobs)
 	if err != nil {
-		out = append(out, Finding{"removals", Broken, err.Error(), "make it readable"})
+		out = append(out, Finding{Name: "removals", Status: Broken, What: err.Error(), Do: "make it readable"})
 	}
 	for _, path := range left {
-		out = append(out, Finding{"removals", Note, d.home(path) + " is left of a command that was killed", "the next " + hint.Command("jobs rm") + ", jobs prune, backup or restore removes it"})
+		out = append(out, Finding{Name: "removals", Status: Note, What: d.home(path) + " is left of a command that was killed", Do: "the next " + hint.Command("jobs rm") + ", jobs prune, backup or restore removes it"})
 	}
 	return out
 }
@@ -208,10 +243,10 @@ func (d *Doctor) check(ctx context.Context) []Finding {
 	var out []Finding
 	list, damage, err := d.CheckStore(ctx, true)
 	for _, what := range damage {
-		out = append(out, Finding{name, Broken, what, remedy})
+		out = append(out, Finding{Name: name, Status: Broken, What: what, Do: remedy})
 	}
 	if err != nil {
-		return append(out, Finding{name, Broken, err.Error(), remedy})
+		return append(out, Finding{Name: name, Status: Broken, What: err.Error(), Do: remedy})
 	}
 	known := map[string]bool{}
 	ledgers := 0
@@ -224,7 +259,7 @@ func (d *Doctor) check(ctx context.Context) []Finding {
 			_ = led.Close() // it was read only
 		}
 		if err != nil {
-			out = append(out, Finding{name, Broken, fmt.Sprintf("%s: %v", j.ID, err), "undo of this job is incomplete; " + remedy})
+			out = append(out, Finding{Name: name, Status: Broken, What: fmt.Sprintf("%s: %v", j.ID, err), Do: "undo of this job is incomplete; " + remedy})
 		}
 	}
 	for _, err := range jobdir.Disconnected(d.Jobs, list) {
@@ -232,7 +267,7 @@ func (d *Doctor) check(ctx context.Context) []Finding {
 		if we, ok := errors.AsType[*worktree.Error](err); ok {
 			do = we.Remedy
 		}
-		out = append(out, Finding{name, Note, err.Error(), do})
+		out = append(out, Finding{Name: name, Status: Note, What: err.Error(), Do: do})
 	}
 	folders, _ := os.ReadDir(filepath.Join(d.Data, "jobs")) // there need not be any
 	for _, f := range folders {
@@ -240,14 +275,13 @@ func (d *Doctor) check(ctx context.Context) []Finding {
 			continue
 		}
 		if _, err := os.Lstat(filepath.Join(d.Data, "jobs", f.Name(), jobdir.JobFile)); errors.Is(err, fs.ErrNotExist) {
-			out = append(out, Finding{name, Note, "the folder of " + f.Name() + " is of a job that was never begun", "the next " + hint.Command("jobs rm") + " or jobs prune removes it, a day after it was made"})
+			out = append(out, Finding{Name: name, Status: Note, What: "the folder of " + f.Name() + " is of a job that was never begun", Do: "the next " + hint.Command("jobs rm") + " or jobs prune removes it, a day after it was made"})
 		} else {
-			out = append(out, Finding{name, Note, "the folder of " + f.Name() + " has no job in the database",
-				hint.Command("jobs rm %s", f.Name()) + " removes it; if its database was lost, " + hint.Command("jobs undo %s", f.Name()) + " takes its changes back first"})
+			out = append(out, Finding{Name: name, Status: Note, What: "the folder of " + f.Name() + " has no job in the database", Do: hint.Command("jobs rm %s", f.Name()) + " removes it; if its database was lost, " + hint.Command("jobs undo %s", f.Name()) + " takes its changes back first"})
 		}
 	}
 	if len(out) == 0 {
-		out = append(out, Finding{name, Fine, "database and " + spelling.Plural(ledgers, "record") + " of changes", ""})
+		out = append(out, Finding{Name: name, Status: Fine, What: "database and " + spelling.Plural(ledgers, "record") + " of changes"})
 	}
 	return out
 }

@@ -28,6 +28,10 @@ type Finding struct {
 	Status Status `json:"status"`
 	What   string `json:"what"`
 	Do     string `json:"do,omitempty"` // the remedy, if one is needed or useful
+	// For names the files that it is for, as in *.go; empty: it is for every project.
+	For []string `json:"for,omitempty"`
+	// Optional is set if nothing in the project needs it, or something else does its work.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // A Status is how bad a finding is.
@@ -97,7 +101,7 @@ func (d *Doctor) parts(ctx context.Context) (out []Finding) {
 func Program(ctx context.Context, name, use string, args ...string) Finding {
 	path, err := hostexec.Find(name)
 	if err != nil {
-		return Finding{name, Lacking, hostexec.Lacking(err), "install it for " + use}
+		return Finding{Name: name, Status: Lacking, What: hostexec.Lacking(err), Do: "install it for " + use}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -107,9 +111,9 @@ func Program(ctx context.Context, name, use string, args ...string) Finding {
 	b, err := cmd.CombinedOutput()
 	what, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
 	if err != nil {
-		return Finding{name, Lacking, fmt.Sprintf("%s does not run: %v", path, err), "reinstall it for " + use}
+		return Finding{Name: name, Status: Lacking, What: fmt.Sprintf("%s does not run: %v", path, err), Do: "reinstall it for " + use}
 	}
-	return Finding{name, Fine, what, ""}
+	return Finding{Name: name, Status: Fine, What: what}
 }
 
 // servers looks for the language servers, without starting them.
@@ -118,10 +122,10 @@ func (d *Doctor) servers() (out []Finding) {
 		use := strings.Join(s.Files, " ")
 		at, err := hostexec.Find(s.Command[0])
 		if err != nil {
-			out = append(out, Finding{s.Name, Lacking, s.Command[0] + " is " + hostexec.Lacking(err), "install it for diagnostics after changes of " + use})
+			out = append(out, Finding{Name: s.Name, Status: Lacking, What: s.Command[0] + " is " + hostexec.Lacking(err), Do: "install it for diagnostics after changes of " + use, For: s.Files})
 			continue
 		}
-		out = append(out, Finding{s.Name, Fine, d.home(at) + " for " + use, ""})
+		out = append(out, Finding{Name: s.Name, Status: Fine, What: d.home(at) + " for " + use})
 	}
 	return out
 }
@@ -131,9 +135,9 @@ func (d *Doctor) servers() (out []Finding) {
 func (d *Doctor) sandbox() []Finding {
 	r := sandbox.Choose(cmp.Or(d.Sandbox.Level, sandbox.Auto))
 	if err := r.Err(); err != nil {
-		return []Finding{{"sandbox", Broken, err.Error(), ""}}
+		return []Finding{{Name: "sandbox", Status: Broken, What: err.Error()}}
 	}
-	f := Finding{"sandbox", Fine, string(r.Level), ""}
+	f := Finding{Name: "sandbox", Status: Fine, What: string(r.Level)}
 	if gaps := r.Level.Gaps(); len(gaps) > 0 {
 		f.What += "; not enforced: " + strings.Join(gaps, "; ")
 		f.Status = Note
@@ -150,10 +154,10 @@ func (d *Doctor) sandbox() []Finding {
 			break
 		}
 		if t.OK {
-			out = append(out, Finding{"sandbox " + string(t.Level), Fine, "can be had", "--sandbox " + string(t.Level)})
+			out = append(out, Finding{Name: "sandbox " + string(t.Level), Status: Fine, What: "can be had", Do: "--sandbox " + string(t.Level)})
 			continue
 		}
-		out = append(out, Finding{"sandbox " + string(t.Level), Lacking, t.Why, t.Help})
+		out = append(out, Finding{Name: "sandbox " + string(t.Level), Status: Lacking, What: t.Why, Do: t.Help})
 	}
 	return out
 }
@@ -162,11 +166,11 @@ func (d *Doctor) sandbox() []Finding {
 func (d *Doctor) attribution(level sandbox.Level) Finding {
 	const name = "attribution"
 	if d.Failed != nil {
-		return Finding{name, Lacking, d.Failed.Error(), ""}
+		return Finding{Name: name, Status: Lacking, What: d.Failed.Error()}
 	}
 	how, why := process.Attribution(level, d.Dir, d.Jobs)
 	if how == process.Exact {
-		return Finding{name, Fine, "exact: a command's changes are kept apart from what others change meanwhile", ""}
+		return Finding{Name: name, Status: Fine, What: "exact: a command's changes are kept apart from what others change meanwhile"}
 	}
-	return Finding{name, Note, "uncertain: what changes while a command runs may be somebody else's, since " + why, ""}
+	return Finding{Name: name, Status: Note, What: "uncertain: what changes while a command runs may be somebody else's, since " + why}
 }

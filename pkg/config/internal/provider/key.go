@@ -240,7 +240,11 @@ func (m *Source) Examine(ctx context.Context, model string) []adroit.Finding {
 	for _, h := range m.hosted() {
 		usable = usable || m.key(h.name).value != ""
 		what := strings.TrimPrefix(m.keyWords(h.name), h.keyEnv+" is ")
-		out = append(out, adroit.Finding{Name: h.keyEnv, Status: adroit.Note, What: what})
+		f := adroit.Finding{Name: h.keyEnv, Status: adroit.Note, What: what}
+		if m.key(h.name).value != "" {
+			f.Status = adroit.Fine
+		}
+		out = append(out, f)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.conf.Endpoints)) {
 		out = append(out, adroit.Finding{Name: "endpoint " + name, Status: adroit.Note, What: m.endpointWords(name)})
@@ -267,6 +271,9 @@ func (m *Source) Examine(ctx context.Context, model string) []adroit.Finding {
 		if named != "" {
 			f.Status, f.What, f.Do = adroit.Lacking, "none is chosen", "name one: -m "+named+", ADROIT_MODEL, or model: in the config file"
 		}
+	}
+	for i := range out { // one model is enough
+		out[i].Optional = f.Status == adroit.Fine && out[i].Name != "keys"
 	}
 	return append(out, f)
 }

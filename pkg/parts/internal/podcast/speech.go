@@ -229,7 +229,9 @@ func Part() adroit.Part {
 	return adroit.Part{
 		Name: "podcast", About: "Make notes, chapters, clips and a feed entry of a recorded episode.", Section: func() adroit.Section { return &Transcription{} },
 		Examine: func(ctx context.Context) []adroit.Finding {
-			return []adroit.Finding{doctor.Program(ctx, "ffmpeg", "recordings, clips and chapters of podcasts", "-hide_banner", "-version")}
+			f := doctor.Program(ctx, "ffmpeg", "recordings, clips and chapters of podcasts", "-hide_banner", "-version")
+			f.For = []string{"*.mp3", "*.wav", "*.m4a", "*.flac"}
+			return []adroit.Finding{f}
 		},
 	}
 }
