@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -166,5 +167,39 @@ func TestLiveLine(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A command that is always allowed in a project is asked about once, in all its jobs and in none of
+// another one's.
+func TestAlwaysInTheProject(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": hand, "repo/.git/HEAD": "ref: refs/heads/main\n", "other/a.txt": "", "turns.yaml": `turns:
+  - calls: [{name: shell, args: {command: "touch made.txt"}}]
+  - calls: [{name: finish, args: {summary: Made it.}}]
+`})
+	env := []string{"TERM=xterm", "NO_COLOR=1"}
+	x, wait := p.terminal(100, env, "run", "hand", "make it", "-m", "script:../turns.yaml")
+	x.expect("always in this [p]roject", "x\n")
+	x.expect("p likewise, and in later jobs of this project, too", "p\n")
+	if code := wait(); code != 0 || p.read("data/trust.json") == "" {
+		t.Fatalf("exit code %d\n%s", code, x.text())
+	}
+	for range 2 {
+		if code, out := p.run("run", "hand", "make it", "-m", "script:../turns.yaml"); code != 0 {
+			t.Errorf("asked again: %d\n%s", code, out)
+		}
+	}
+	if code, out := p.run("run", "hand", "make it", "-m", "script:../turns.yaml", "-C", "../other"); code != 4 {
+		t.Errorf("in another project: %d\n%s", code, out)
+	}
+	if _, out := p.run("trust", "--list"); !regexp.MustCompile(`always +allow shell .touch made.txt`).MatchString(out) {
+		t.Errorf("listed is\n%s", out)
+	}
+	if code, out := p.run("trust", "--revoke", "."); code != 0 {
+		t.Error(out)
+	}
+	if code, out := p.run("run", "hand", "make it", "-m", "script:../turns.yaml"); code != 4 {
+		t.Errorf("after it was revoked: %d\n%s", code, out)
 	}
 }

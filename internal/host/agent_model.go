@@ -160,7 +160,7 @@ func (m *models) approver(ctx context.Context, st turn.AgentGrant, env *tools.En
 				return path + " is outside of the workspace"
 			}
 		}
-		v, _ := verdict(may, perf, unconfined, m.policy(ctx, "", perf))
+		v, _ := verdict(may, perf, unconfined, nil, m.policy(ctx, "", perf))
 		switch {
 		case v.Do == permit.Allow, v.Do == permit.Ask && executor.Approve(may.Approve) == executor.ApproveAll:
 			return ""

@@ -61,6 +61,9 @@ type Host struct {
 	// that run one; approval prompts show it. It may be called from several goroutines.
 	// Nil: there is none.
 	Confinement func() Confinement
+	// Trusted reports whether no file of the project that would instruct agents lacks a person's
+	// trust: then its own builds and tests are not asked about. Nil: it is not trusted.
+	Trusted func() bool
 	// CallModes knows how models call tools. May be nil: then all modes are tried.
 	CallModes CallModes
 	// Record stores models' responses with their requests; either is nil if it was too long to
@@ -177,6 +180,10 @@ func (f Confinement) closed() bool { return f.Sandbox != "" && f.Sandbox != "off
 
 // locks reports whether a path can be kept from the commands.
 func (f Confinement) locks() bool { return f.closed() && !strings.HasPrefix(f.Sandbox, "landlock") }
+
+// sealed reports whether commands reach nothing but the workspace: what they change in it is
+// collected, and there is no network.
+func (f Confinement) sealed() bool { return f.Sandbox == "full" && !f.open() }
 
 func (f Confinement) open() bool { return f.Network == "" || f.Network == "open" }
 

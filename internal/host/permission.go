@@ -23,8 +23,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// defaultVerdict decides about a call that no rule covers, and gives the reason.
-func defaultVerdict(m turn.PermissionContext, t tools.Metadata, f func() Confinement) (permit.Do, string) {
+// defaultVerdict decides about a call that no rule covers, and gives the reason. harmless judges
+// the call's command where the sandbox keeps it from all but the workspace; nil: there is none.
+func defaultVerdict(m turn.PermissionContext, t tools.Metadata, f func() Confinement, harmless func() (permit.Do, string)) (permit.Do, string) {
 	switch {
 	case !executor.Mode(m.Mode).Allows(t):
 		return permit.Deny, "this job plans and changes nothing; say in words what should be done"
@@ -42,6 +43,8 @@ func defaultVerdict(m turn.PermissionContext, t tools.Metadata, f func() Confine
 			return permit.Ask, "a rule asks about paths, and nothing keeps a command from them at this level of the sandbox"
 		}
 		return permit.Allow, ""
+	case t.Needs&tools.Shell != 0 && harmless != nil && executor.Approve(m.Approve) != executor.ApproveAsk && f().sealed():
+		return harmless()
 	case t.Needs&tools.Shell != 0:
 		return permit.Ask, ""
 	case t.RunsCode && !f().closed():
@@ -51,6 +54,26 @@ func defaultVerdict(m turn.PermissionContext, t tools.Metadata, f func() Confine
 		return permit.Ask, ""
 	}
 	return permit.Allow, ""
+}
+
+// untrustedReason is why the project's own commands are asked about.
+const untrustedReason = "it runs the project's code, and the project has files that would instruct agents and that nobody has trusted"
+
+// command judges the command of a call that runs in a sandbox without a network: what only reads is
+// allowed, and so are builds and tests of a project that is trusted.
+func (h Host) command(m turn.PermissionContext, p Invocation) func() (permit.Do, string) {
+	if p.Tool.Command == "" || p.Env == nil || p.Env.Files == nil {
+		return nil
+	}
+	return func() (permit.Do, string) {
+		switch ok, own := permit.Harmless(ruleCall(m, p, permit.Ask).Script, p.Env.Files.Dir()); {
+		case !ok:
+			return permit.Ask, ""
+		case own && (h.Trusted == nil || !h.Trusted()):
+			return permit.Ask, untrustedReason
+		}
+		return permit.Allow, ""
+	}
 }
 
 // approvalError is the error of a call that a person must approve first.
@@ -101,7 +124,7 @@ func (h Host) permitted(use turn.ToolCall, emit event.Sink) ToolHandler {
 	return func(ctx context.Context, p Invocation) (tools.Result, error) {
 		may := may
 		may.Rules = withTargets(may.Rules, p.Env)
-		v, leaks := verdict(may, p, h.confinement, h.policy(ctx, use.Approved, p))
+		v, leaks := verdict(may, p, h.confinement, h.command(may, p), h.policy(ctx, use.Approved, p))
 		if v.Do != permit.Allow {
 			args, _ := p.Tool.Input.Repair(p.Args)
 			if p.Tool.Input != nil && p.Tool.Input.Validate(args) != nil {
@@ -221,9 +244,9 @@ func denied(why string) tools.Result {
 
 // verdict decides, and reports whether the call could send data that it should not, or send it
 // twice, or change something that no rule covers. It runs nothing.
-func verdict(m turn.PermissionContext, p Invocation, f func() Confinement, policy func() permit.Verdict) (v permit.Verdict, leaks bool) {
+func verdict(m turn.PermissionContext, p Invocation, f func() Confinement, harmless func() (permit.Do, string), policy func() permit.Verdict) (v permit.Verdict, leaks bool) {
 	t := p.Tool
-	do, why := defaultVerdict(m, t.Metadata, f)
+	do, why := defaultVerdict(m, t.Metadata, f, harmless)
 	if do == permit.Deny {
 		return permit.Verdict{Do: do, Why: why}, false
 	}
@@ -487,6 +510,13 @@ func (h Host) idle(s flow.Step, t tools.Tool) bool {
 		may = *use.Permission
 	}
 	most := func() Confinement { return Confinement{Sandbox: "full", Network: "off"} } // that any host allows
-	v, _ := verdict(may, Invocation{Step: s, Tool: t, Args: use.Args}, most, nil)
+	p := Invocation{Step: s, Tool: t, Args: use.Args}
+	runs := func() (permit.Do, string) {
+		if ok, _ := permit.Harmless(turn.TextArgument(use.Args, t.Command), "/"); ok { // in some directory
+			return permit.Allow, ""
+		}
+		return permit.Ask, ""
+	}
+	v, _ := verdict(may, p, most, runs, nil)
 	return v.Do == permit.Deny || v.Do == permit.Ask && h.Policy == nil && (may.Unknown != "" || executor.Approve(may.Approve) != executor.ApproveAll)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
 	"iter"
 	"slices"
 	"strings"
@@ -110,6 +111,14 @@ func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSen
 	if signal.Log, err = answerEvent(ctx, signal); err != nil {
 		return nil, problem.AsError(err)
 	}
+	if s.Keep { // before the job goes on: a kept rule that its answer did not reach is asked about again
+		if AuthorityOf(ctx) != nil {
+			return nil, problem.Invalidf("leave keep out: then the rule holds for this job", "only the owner of the runtime keeps a rule for a project")
+		}
+		if err := rt.keepRule(j.Dir, sent.Question); err != nil {
+			return nil, err
+		}
+	}
 	err = rt.signalJob(ctx, m.Store, j, signal)
 	if errors.Is(err, jobs.ErrAnswered) { // by somebody else, in this moment
 		return nil, answered(hint.Command("jobs show %s", j.ID)+" shows how it stands", "%s has the answer to this question already; nothing was sent", j.ID)
@@ -132,6 +141,25 @@ func answerEvent(ctx context.Context, s flow.Signal) (*event.Event, error) {
 	}
 	name, _, _ := strings.Cut(s.Name, "@")
 	return &event.Event{Time: time.Now().UTC(), Kind: event.Answer, Path: s.Question, Name: name, Text: "by " + a.By, Data: b}, nil
+}
+
+// keepRule keeps the rule that always means for a question, for later jobs of the project in dir.
+func (rt *Runtime) keepRule(dir string, q *jobs.Question) error {
+	var about executor.Question
+	if q == nil || json.Unmarshal(q.About, &about) != nil || about.Always == nil {
+		return problem.Invalidf("leave keep out", "the question has no rule that could be kept")
+	}
+	store, err := rt.trustStore()
+	if err != nil {
+		return err
+	}
+	if from, err := jobdir.Origin(rt.data(), dir); err == nil && from != "" {
+		dir = from // a worktree is gone with its job
+	}
+	if err := store.Allow(dir, *about.Always); err != nil {
+		return problem.Invalidf("leave keep out", "%v", err)
+	}
+	return nil
 }
 
 // signal is the full name of the signal that name means for a job: that of the

@@ -124,6 +124,7 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 	}
 	h := host.Host{
 		Models:    func(_ context.Context, ref string) (llm.Model, string, error) { return models.Open(ref) },
+		Trusted:   func() bool { d, err := rt.trusts(j.Dir, c.Trust); return err == nil && d.Settled() },
 		CallModes: models.Driver(), Rate: rt.rate(), Patience: rt.o.ModelWait, Tools: set, Confinement: func() host.Confinement { return rt.fence(ctx, c) }, Blobs: blobs,
 		Results:   &host.ResultStore{Dir: filepath.Join(rt.home, j.ID, "results")},
 		Images:    func(digest string) ([]byte, error) { return jobdir.ReadImage(rt.data(), j.ID, digest) },

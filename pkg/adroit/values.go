@@ -164,6 +164,8 @@ type Signal struct {
 	// About is what that question was about when it was answered: if the job asks about
 	// something else there now, nothing is sent. Empty is whatever it is about.
 	About json.RawMessage `json:"about,omitempty"`
+	// Keep has the rule that an approval of always adds hold for later jobs of the project, too.
+	Keep bool `json:"keep,omitempty"`
 }
 
 // SignalSent is what became of a signal.

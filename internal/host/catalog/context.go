@@ -184,6 +184,11 @@ func Decide(store *trust.Store, data, dir string, all bool) (Decision, error) {
 // Ignores reports that nothing of the workspace is even looked at.
 func (d Decision) Ignores() bool { return d.ignores }
 
+// Settled reports whether each file of the workspace that can be trusted is.
+func (d Decision) Settled() bool {
+	return d.all || !d.ignores && !d.status.Partial && len(d.status.Open()) == 0
+}
+
 // Trusted reports whether a file or a directory of the workspace is.
 func (d Decision) Trusted(path string) bool { return d.all || d.status.Trusted(path) }
 

@@ -180,7 +180,7 @@ func sample(t *testing.T) (n int, seed uint64) {
 }
 
 // TestAllowedRunsNothingElse makes pairs of rules and scripts and runs each
-// script that is allowed, in dash and in bash: none may leave the canary.
+// script that is allowed, or that is known to only read, in dash and in bash: none may leave the canary.
 func TestAllowedRunsNothingElse(t *testing.T) {
 	n, seed := sample(t)
 	template := scratch(t)
@@ -190,7 +190,8 @@ func TestAllowedRunsNothingElse(t *testing.T) {
 	for range n {
 		p := newPair(r)
 		key := fmt.Sprint(p)
-		if v := p.rules.Judge(shell(p.script)); v.Do != permit.Allow || seen[key] {
+		reads, own := permit.Harmless(p.script, "/w")
+		if v := p.rules.Judge(shell(p.script)); v.Do != permit.Allow && (!reads || own) || seen[key] {
 			continue
 		}
 		seen[key] = true

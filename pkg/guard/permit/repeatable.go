@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Repeatable reports whether shell text is known to do nothing but build, test, lint or
@@ -245,3 +246,144 @@ func loosely(pattern []string, words []word) fit {
 
 // plumbing are subcommands of git that do what another one is known for.
 var plumbing = map[string]string{"send-pack": "push", "http-push": "push", "subtree": "push", "fetch-pack": "fetch", "http-fetch": "fetch", "commit-tree": "commit"}
+
+// readers only read, whatever their options are.
+var readers = words(`cat head tail wc ls dir nl tac rev cut tr paste comm fold column basename dirname realpath readlink stat cmp grep egrep fgrep echo printf true false test [ pwd
+	which type seq expr sleep du df uname whoami id md5sum sha1sum sha256sum sha512sum b2sum cksum od hexdump strings`)
+
+// wordFirst are programs whose first operand is a pattern or a script, which may begin with a
+// slash, and textual those whose operands are no names of files.
+var (
+	wordFirst = words(`grep egrep fgrep rg sed gsed awk gawk mawk nawk jq yq`)
+	textual   = words(`echo printf test [ which type seq expr sleep basename dirname tr`)
+)
+
+// reading are commands that only read, and checking the project's own builds, tests and linters, as
+// long as their options are known to be harmless.
+var (
+	reading = sync.OnceValue(func() Rules {
+		return allowing(`rg *, fd *, fdfind *, find, find *, diff *, file *, tree, tree *, jq *, yq *, sort *, sort, uniq, uniq *, shuf *, sed *, gsed *, awk *, gawk *, mawk *, nawk *, xxd *,
+			shellcheck *, gofmt *, goimports *, gofumpt *, go version, go version *, go doc *, go env, go env *, go list *, pip list *, pip show *, pip3 list *, pip3 show *, npm ls *,
+			npm list *, pnpm ls *, pnpm list *, cargo tree *, cargo metadata *, node --version, python --version, python3 --version, cargo --version, rustc --version, make --version,
+			npm --version, git version, git --version, git branch, git branch -a, git branch -r, git branch -v, git branch -vv, git branch --list, git branch --show-current, git tag,
+			git tag -l, git tag --list, git remote, git remote -v, git stash list, git worktree list, git config --get *, git config -l, git config --list,
+			` + patterns("git --no-pager ", "diff log show") + patterns("git ", `status diff log show blame annotate grep ls-files ls-tree rev-parse rev-list merge-base name-rev show-ref
+			for-each-ref cat-file describe shortlog count-objects check-ignore check-attr cherry whatchanged diff-tree diff-index diff-files range-diff`))
+	})
+	checks = sync.OnceValue(func() Rules {
+		return allowing(`staticcheck *, golangci-lint run, golangci-lint run *, pytest, pytest *, py.test *, tsc, tsc *, eslint *, prettier -c *, prettier --check *, prettier -l *, ruff check,
+			ruff check *, ruff format --check *, black --check *, black --diff *, isort --check *, isort --check-only *, mypy *, flake8, flake8 *,
+			` + patterns("go ", "build test vet") + patterns("cargo ", "build b test t check c clippy bench") +
+			patterns("npm ", "test t") + patterns("pnpm ", "test t") + patterns("yarn ", "test") + patterns("bun ", "test") +
+			patterns("npm run ", scriptNames) + patterns("pnpm run ", scriptNames) + patterns("yarn run ", scriptNames) + patterns("bun run ", scriptNames))
+	})
+)
+
+// scriptNames are names of a package's scripts that build or check it.
+const scriptNames = "build test lint check typecheck types compile"
+
+// patterns are those of a program's subcommands, alone and with more words.
+func patterns(program, names string) string {
+	var b strings.Builder
+	for name := range strings.FieldsSeq(names) {
+		b.WriteString(program + name + ", " + program + name + " *, ")
+	}
+	return b.String()
+}
+
+// allowing are rules that allow commands, which stand in a list.
+func allowing(list string) (rules Rules) {
+	for _, pattern := range phrases(list) {
+		if len(pattern) > 0 {
+			rules = append(rules, Rule{Command: strings.Join(pattern, " "), Do: Allow})
+		}
+	}
+	return rules
+}
+
+// Harmless reports whether shell text that runs in dir is known to only read, or to run the
+// project's own builds, tests and linters besides, which is own. It is for commands in a sandbox
+// that has no network and can write nowhere but in the workspace: what the project's code does
+// there, no parser knows. Options that start programs or write files, redirections to files,
+// names outside of dir, and whatever is made up at run time are not harmless.
+func Harmless(text, dir string) (harmless, own bool) {
+	s := read(text)
+	if len(s.opaque) > 0 || len(s.writes) > 0 || len(s.commands) == 0 {
+		return false, false
+	}
+	if slices.ContainsFunc(s.reads, func(name string) bool { return outside(name, dir) }) {
+		return false, false
+	}
+	for _, c := range s.commands {
+		switch c = unwrapped(c); {
+		case !c.stays(dir):
+			return false, false
+		case c.free, c.reads():
+		case c.builds():
+			own = true
+		default:
+			return false, false
+		}
+	}
+	return true, own
+}
+
+// unwrapped is the command that python -m runs, if what it runs is known.
+func unwrapped(c command) command {
+	if name := c.words[0].text; (name == "python" || name == "python3") && len(c.words) > 2 && c.words[1].known() && c.words[1].text == "-m" &&
+		c.words[2].known() && words("pytest mypy ruff black isort flake8").has(c.words[2].text) {
+		return command{words: c.words[2:], risks: risks(c.words[2].text, c.words[2:])}
+	}
+	return c
+}
+
+// stays reports whether nothing that the words of a command name lies outside of dir.
+func (c command) stays(dir string) bool {
+	in, base := path.Split(c.words[0].text)
+	if in != "" && in != "/bin/" && in != "/usr/bin/" && outside(in, dir) {
+		return false
+	}
+	first := wordFirst.has(base)
+	for _, w := range c.words[1:] {
+		option := strings.HasPrefix(w.text, "-")
+		switch {
+		case textual.has(base) && w.single():
+		case w.number:
+		case !w.static:
+			return false
+		case first && !option:
+			first = false
+		case outside(w.text, dir), option && slices.ContainsFunc(partsOf(w.text), func(part string) bool { return outside(part, dir) }):
+			return false
+		}
+	}
+	return true
+}
+
+// outside reports whether a name leads out of dir.
+func outside(name, dir string) bool {
+	if strings.HasPrefix(name, "~") || slices.Contains(strings.Split(name, "/"), "..") {
+		return true
+	}
+	return path.IsAbs(name) && name != "/dev/null" && name != dir && !strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// reads reports whether a command only reads.
+func (c command) reads() bool {
+	name := c.words[0].text
+	if dir := path.Dir(name); dir == "/bin" || dir == "/usr/bin" {
+		name = path.Base(name)
+	}
+	return readers.has(name) && len(c.risks) == 0 || reading().command(c) == ""
+}
+
+// builds reports whether a command runs a build, a test or a linter of the project.
+func (c command) builds() bool {
+	if checks().command(c) == "" {
+		return true
+	}
+	name := c.words[0].text
+	base := path.Base(name)
+	known := programs()[base] != nil || targeted.has(base) || strings.Contains(name, "/") && Checks(base)
+	return known && (targeted.has(base) || scripts.has(base) || strings.Contains(name, "/")) && len(c.risks) == 0 && repeatable(texts(c.words))
+}

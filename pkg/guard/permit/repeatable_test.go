@@ -29,3 +29,60 @@ func TestRepeatable(t *testing.T) {
 		}
 	}
 }
+
+// What only reads, and the project's own builds and tests, and nothing else, is harmless.
+func TestHarmless(t *testing.T) {
+	const no, reads, own = "", "reads", "own"
+	for text, want := range map[string]string{
+		"ls": reads, "ls -la src": reads, "pwd": reads, "cat go.mod": reads, "cat src/*.go | head -50": reads, "git status": reads, "git --no-pager log --oneline -5": reads,
+		"git diff HEAD~1 -- a.go": reads, "git branch": reads, "grep -rn '/api/v1' .": reads, "rg -n foo src": reads, "find . -name '*.go' -type f": reads, "sed -n '10,20p' a.go": reads,
+		"wc -l *.go": reads, "find . -name x -exec cat {} +": no, "cd sub && ls": reads, "cat /home/me/repo/a.go": reads, "cd sub && git log -1": reads, "go doc fmt": reads,
+		"test -f a && echo yes || echo no": reads, "cat a 2>/dev/null": reads, "sh -c 'ls -l'": reads, "/bin/ls": reads, "gofmt -l .": reads, "sort a.txt | uniq -c": reads,
+		"for i in 1 2 3; do echo $i; done": no, "echo \"$HOME\"": reads, "git config --get user.name": reads, "awk '/x/ {print $1}' a.txt": reads, "ls >/dev/null": reads,
+
+		"go test ./...": own, "go build ./... && go vet ./...": own, "go test -run TestX -v ./pkg 2>&1 | tail -20": own, "make": own, "make test": own, "npm test": own, "npm run build": own,
+		"pytest -q": own, "python3 -m pytest -q tests": own, "cargo test": own, "./test.sh": own, "sh build.sh": own, "CI=1 go test ./...": own, "timeout 60 go test ./...": own,
+		"cd web && npm test": own, "./gradlew test": own, "just test": own, "tsc --noEmit": own,
+
+		// Options that run something else, or write.
+		"go vet -vettool=./evil ./...": no, "go build -toolexec ./evil ./...": no, "go test -exec ./evil": no, "go build -o /tmp/x .": no, "go test -coverprofile=c.out": no, "go env -w GOFLAGS=x": no,
+		"go build -overlay=x.json": no, "go build -ldflags=-extld=./evil": no, "go test -c": no, "gofmt -w .": no, "git diff --output=x": no, "git diff --ext-diff": no, "git log --textconv -p": no,
+		"git -c core.pager=./evil log": no, "git -c alias.status='!evil' status": no, "git --exec-path=. status": no, "git -C /etc status": no, "git --git-dir=evil status": no,
+		"git grep -O./evil x": no, "git grep --open-files-in-pager=./evil x": no, "git -p log": no, "git st": no, "git cat-file --textconv HEAD:a": no, "git cat-file --filters HEAD:a": no,
+		"find . -delete": no, "find . -exec ./evil ;": no, "find . -exec sh -c evil ;": no, "find . -fprint x": no, "rg --pre ./evil x": no, "fd -x ./evil": no, "sort -o x a": no,
+		"sort --compress-program=./evil a": no, "sed -i s/a/b/ a": no, "sed -n 'w x' a": no, "sed '1e evil' a": no, "awk 'BEGIN{system(\"evil\")}'": no, "awk '{print > \"x\"}' a": no,
+		"tree -o x": no, "diff -l a b": no, "file -C -m x": no, "yq -i . a": no, "uniq a b": no, "xxd -r a b": no, "eslint --fix .": no, "prettier -w .": no, "ruff format .": no,
+		"pytest -p evil": no, "python3 -m pytest -p evil": no, "python -m http.server": no, "python -c 'x'": no, "make -f evil.mk": no, "make test SHELL=./evil": no, "make deploy": no, "make install": no,
+		"npm run deploy": no, "npm test --script-shell=./evil": no, "npx tsc": no, "cargo test --config x": no, "mypy --python-executable ./evil .": no, "tsc @evil": no, "eslint -c evil.js .": no,
+
+		// What changes the environment, the names of programs, or the directory.
+		"GIT_PAGER=./evil git log": no, "GIT_EXTERNAL_DIFF=./evil git diff": no, "GIT_SSH_COMMAND=evil git status": no, "GIT_CONFIG_COUNT=1 git status": no, "PATH=.:$PATH ls": no,
+		"export PATH=.; ls": no, "GOFLAGS=-toolexec=./evil go build": no, "GOTOOLCHAIN=evil go vet": no, "LD_PRELOAD=./evil.so ls": no, "BASH_ENV=./evil bash -c ls": no, "env PATH=. ls": no,
+		"alias ls=evil\nls": no, "ls() { evil; }; ls": no, "hash -p ./evil ls; ls": no, "./ls": no, "bin/cat a": no, "/tmp/cat a": no, "/work/evil/git status": no, "../test.sh": no,
+		"/tmp/test.sh": no, "cd /etc && cat passwd": no, "cd .. && ls": no, "cd -; ls": no, "env -C / ls": no, "pushd /; ls": no,
+
+		// What lies elsewhere, or is made up at run time.
+		"cat ~/.ssh/id_rsa": no, "cat /etc/passwd": no, "cat ../other/x": no, "cat a/../../x": no, "cat /proc/self/environ": no, "grep -r key /home/me": no, "grep -f/etc/passwd a": no,
+		"git diff --no-index /etc/passwd a": no, "cat </etc/passwd": no, "cat $F": no, "cat \"$F\"": no, "cat $(evil)": no, "ls `evil`": no, "find / -name x": no, "find . | xargs cat": no, "cat /home/me/repository": no,
+		"rg --files --ignore-file=/etc/passwd": no, "$X": no, "eval ls": no, ". ./evil": no, "source evil": no, "sh": no, "sh -s": no, "bash <(evil)": no, "ls; evil": no, "ls & evil": no, "ls | sh": no, "git log | evil": no,
+
+		// What writes, sends or ends something.
+		"ls > out": no, "echo x >> a": no, "echo x | tee a": no, "rm a": no, "mv a b": no, "cp a b": no, "touch a": no, "mkdir a": no, "chmod +x a": no, "ln -s / a": no, "git add .": no, "git commit -m x": no,
+		"git checkout a": no, "git stash": no, "git branch -D x": no, "git branch x": no, "git tag x": no, "git remote add x y": no, "git fetch": no, "git push": no, "git reflog expire --all": no,
+		"git symbolic-ref HEAD x": no, "git config core.pager ./evil": no, "git config --get x --unset y": no, "git worktree add x": no, "git ls-remote x": no, "git hash-object -w a": no,
+		"curl example.com": no, "wget x": no, "nc x 1": no, "ssh x": no, "go get x": no, "go run .": no, "go generate": no, "go install x": no, "go mod tidy": no, "npm install": no, "pip install x": no,
+		"cargo add x": no, "cargo run": no, "env": no, "printenv": no, "kill 1": no, "sudo ls": no, "exec evil": no, "trap evil EXIT": no, "ls >/dev/tcp/x/1": no, "": no, "watch evil": no, "xargs evil": no,
+	} {
+		harmless, mine := Harmless(text, "/home/me/repo")
+		got := no
+		if harmless {
+			got = reads
+			if mine {
+				got = own
+			}
+		}
+		if got != want {
+			t.Errorf("Harmless(%q) = %q, want %q", text, got, want)
+		}
+	}
+}

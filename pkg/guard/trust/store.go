@@ -14,6 +14,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/system/lock"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
 )
 
 // A Store keeps the operator's decisions in one file that only they can read. It is safe
@@ -82,6 +83,7 @@ type book struct {
 
 type page struct {
 	Files map[string]word `json:"files"`
+	Rules []permit.Rule   `json:"rules,omitempty"` // which a person has kept for the project
 	Since time.Time       `json:"since"`
 }
 
@@ -115,6 +117,43 @@ func (s *Store) Record(st Status, files []File, trust bool) error {
 	})
 }
 
+// Allow keeps a rule that allows a command in the work tree that dir is in, for later jobs.
+// A rule that takes rights away, or allows more than a command, is refused.
+func (s *Store) Allow(dir string, r permit.Rule) error {
+	if r.Do != permit.Allow || r.Command == "" || r.Tool == "" {
+		return fmt.Errorf("the rule %s allows no command of one tool, and is not kept", r)
+	}
+	if err := r.Check(); err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return fmt.Errorf("keeping what is trusted: %w", err)
+	}
+	return s.change(func(b *book) bool {
+		p := b.Roots[top(real)]
+		if slices.Contains(p.Rules, r) {
+			return false
+		}
+		if p.Files == nil {
+			p.Files = map[string]word{}
+		}
+		p.Rules, p.Since = append(p.Rules, r), time.Now().UTC().Truncate(time.Second)
+		b.Roots[top(real)] = p
+		return true
+	})
+}
+
+// Rules are those that were kept for the work tree that dir is in.
+func (s *Store) Rules(dir string) (permit.Rules, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading what is trusted: %w", err)
+	}
+	b, err := s.read()
+	return b.Roots[top(real)].Rules, err
+}
+
 // Revoke forgets all that was said of the work tree that dir is in, and reports
 // whether that was anything. The directory need not exist any more.
 func (s *Store) Revoke(dir string) (bool, error) {
@@ -141,10 +180,12 @@ func (s *Store) Revoke(dir string) (bool, error) {
 
 // A Place is a work tree that something was said of.
 type Place struct {
-	Root    string    `json:"root"`
-	Trusted []string  `json:"trusted"` // paths of files
-	Refused []string  `json:"refused,omitempty"`
-	Since   time.Time `json:"since"`
+	Root    string   `json:"root"`
+	Trusted []string `json:"trusted"` // paths of files
+	Refused []string `json:"refused,omitempty"`
+	// Allowed are the commands that a person always allows there.
+	Allowed []permit.Rule `json:"allowed,omitempty"`
+	Since   time.Time     `json:"since"`
 }
 
 // List has the places, sorted.
@@ -155,7 +196,7 @@ func (s *Store) List() ([]Place, error) {
 	}
 	var out []Place
 	for _, root := range slices.Sorted(maps.Keys(b.Roots)) {
-		p := Place{Root: root, Since: b.Roots[root].Since}
+		p := Place{Root: root, Allowed: b.Roots[root].Rules, Since: b.Roots[root].Since}
 		for _, f := range slices.Sorted(maps.Keys(b.Roots[root].Files)) {
 			if b.Roots[root].Files[f].Trust {
 				p.Trusted = append(p.Trusted, f)

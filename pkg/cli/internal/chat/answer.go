@@ -26,6 +26,7 @@ type asking struct {
 	whole bool // all of it was shown
 	// reply is of a model that works itself and waits; nil for a question of the job.
 	reply func(no string, err error)
+	keep  bool               // always holds for the project
 	files *request.Untrusted // that the question is about, in place of a job's
 }
 
@@ -44,8 +45,8 @@ func (s *Session) showQuestion(limit int) {
 	text, whole := show.Question(s.question.q, limit)
 	s.question.whole = whole
 	s.ui.Print(show.PaintQuestion(s.Screen, text))
-	if rule := s.rule(); rule != "" {
-		s.say(kit.Plain, "     always means, in this job only: %s", rule)
+	if s.rule() != "" {
+		s.say(kit.Plain, "     %s", show.Always(show.ToolQuestion(s.question.q)))
 	}
 }
 
@@ -71,6 +72,9 @@ func (s *Session) Choices() string {
 	choices := "y yes"
 	if s.rule() != "" {
 		choices += "   a always"
+	}
+	if show.Keepable(show.ToolQuestion(s.question.q)) {
+		choices += "   p always in this project"
 	}
 	if !s.approval() {
 		return "the question waits for one of: " + strings.Join(s.signals(), ", ")
@@ -124,6 +128,9 @@ func (s *Session) answerLine(line string) {
 	case (lower == "y" || lower == "yes") && rest == "":
 		s.approve(false)
 	case (lower == "a" || lower == "always") && rest == "" && s.rule() != "":
+		s.approve(true)
+	case (lower == "p" || lower == "project") && rest == "" && s.rule() != "" && show.Keepable(show.ToolQuestion(s.question.q)):
+		s.question.keep = true
 		s.approve(true)
 	case s.question.files != nil && line != "":
 		s.early(line)
@@ -187,7 +194,7 @@ func (s *Session) answer(signal string, v json.RawMessage) {
 	id, asked := s.job, s.question
 	s.work()
 	s.do(func(ctx context.Context) func() {
-		_, err := s.c.Signal(ctx, id, adroit.Signal{Name: signal, Value: v, Question: asked.q.Path, About: asked.q.About})
+		_, err := s.c.Signal(ctx, id, adroit.Signal{Name: signal, Value: v, Question: asked.q.Path, About: asked.q.About, Keep: asked.keep})
 		return func() {
 			if e := problem.AsError(err); e != nil && e.Kind == problem.Answered {
 				s.fail(err) // somebody else was faster: that answer holds

@@ -121,6 +121,9 @@ func trustList(ctx context.Context, e *kit.Env, c adroit.Client, asJSON bool) er
 	var t kit.Table
 	for _, p := range places {
 		t.Row(e.Home(kit.SanitizeLine(p.Root)), kit.Plural(len(p.Trusted), "file")+" trusted", fmt.Sprintf("%d refused", len(p.Refused)), p.Since.Local().Format("2006-01-02"))
+		for _, r := range p.Allowed {
+			t.Row("", "always", kit.SanitizeLine(r.String()))
+		}
 	}
 	t.Write(e.Out)
 	return nil

@@ -42,8 +42,11 @@ func (s *session) ask(ctx context.Context, questions []jobs.Question) (answered 
 	d := s.show(ctx, q)
 	choices := "run it? [y]es, [n]o, [v]iew all of it: "
 	if always != nil {
-		fmt.Fprintf(s.e.Err, "     always means, in this job only: %s\n", show.Quote(kit.SanitizeLine(always.Always.String())))
+		fmt.Fprintln(s.e.Err, "     "+show.Always(always))
 		choices = "run it? [y]es, [a]lways, [n]o, [v]iew all of it: "
+		if d.kept = show.Keepable(always); d.kept {
+			choices = "run it? [y]es, [a]lways in this job, always in this [p]roject, [n]o, [v]iew all of it: "
+		}
 	}
 	sig := adroit.Signal{}
 	switch d.choose(choices, always != nil) {
@@ -51,6 +54,8 @@ func (s *session) ask(ctx context.Context, questions []jobs.Question) (answered 
 		sig.Name = yes
 	case "always":
 		sig = adroit.Signal{Name: yes, Value: json.RawMessage(`{"always":true}`)}
+	case "project":
+		sig = adroit.Signal{Name: yes, Value: json.RawMessage(`{"always":true}`), Keep: true}
 	case "no":
 		sig.Name = no
 		if why := AskWhy(s.e, d.in); why != "" {
@@ -133,6 +138,7 @@ type dialog struct {
 	q     *jobs.Question
 	in    *kit.LineReader
 	whole bool  // all of it was shown
+	kept  bool  // always can also be said of the project
 	err   error // why there is no answer
 }
 
@@ -149,7 +155,7 @@ func (d *dialog) print(characters int) {
 	fmt.Fprint(d.s.e.Err, show.PaintQuestion(d.s.e.Screen(), text))
 }
 
-// choose reads yes, no or always, "" if no answer comes. Nobody says yes to what
+// choose reads yes, no, always or project, "" if no answer comes. Nobody says yes to what
 // was shown in part.
 func (d *dialog) choose(choices string, always bool) string {
 	for {
@@ -161,7 +167,7 @@ func (d *dialog) choose(choices string, always bool) string {
 			return ""
 		}
 		word := strings.ToLower(strings.TrimSpace(line))
-		for _, full := range []string{"yes", "always", "no", "view"} {
+		for _, full := range []string{"yes", "always", "project", "no", "view"} {
 			if word == full[:1] {
 				word = full
 			}
@@ -171,7 +177,7 @@ func (d *dialog) choose(choices string, always bool) string {
 			d.print(-1)
 		case word == "no":
 			return word
-		case word != "yes" && (word != "always" || !always):
+		case word != "yes" && (word != "always" && (word != "project" || !d.kept) || !always):
 			d.explain(always)
 		case !d.whole:
 			fmt.Fprintln(d.s.e.Err, "     only a part of it was shown; v shows the rest")
@@ -186,6 +192,9 @@ func (d *dialog) explain(always bool) {
 	text := "     y runs it, this once\n"
 	if always {
 		text += "     a runs it, and what that rule allows, until the job ends\n"
+	}
+	if d.kept {
+		text += "     p likewise, and in later jobs of this project, too\n"
 	}
 	fmt.Fprint(d.s.e.Err, text+"     n does not, and asks for words to the model\n     v shows all of it; Ctrl+C leaves the job, and "+hint.Command("approve %s", d.s.id)+" or deny answers later\n")
 }

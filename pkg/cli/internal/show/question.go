@@ -237,6 +237,21 @@ func numberedStyle(line string) string {
 	return kit.DiffStyle(line)
 }
 
+// Always is what an answer of always means for a question that has a rule, in a line.
+func Always(q *executor.Question) string {
+	where := ", in this job only"
+	if Keepable(q) {
+		where = ""
+	}
+	return "always means" + where + ": " + Quote(kit.SanitizeLine(q.Always.String()))
+}
+
+// Keepable reports whether the rule of an answer of always can be kept for the project of the job:
+// that of a command can. q may be nil.
+func Keepable(q *executor.Question) bool {
+	return q != nil && q.Always != nil && q.Always.Command != "" && q.Always.Tool != ""
+}
+
 // PaintQuestion paints the lines that a call adds and removes.
 func PaintQuestion(s *kit.Screen, text string) string {
 	var b strings.Builder
