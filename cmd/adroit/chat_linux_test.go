@@ -45,6 +45,42 @@ func (x *terminal) cooked() bool {
 	return err == nil && t.Lflag&unix.ECHO != 0 && t.Lflag&unix.ICANON != 0
 }
 
+// Where there is no model a person is asked once which of those in reach it is to be.
+func TestNoModelAtTerminal(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{
+		"home/.config/adroit/config.yaml": "cli: {mine: {command: [mine], format: jsonl}}\n",
+		"bin/mine":                        "#!/bin/sh\n[ \"$1\" = --version ] && echo 'mine 0.1' && exit\necho '{\"type\":\"message\",\"text\":\"mine answers\"}'\necho '{\"type\":\"done\"}'\n",
+	})
+	if err := os.Chmod(p.path("bin/mine"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"TERM=xterm", "NO_COLOR=1", "PATH=" + p.path("bin") + ":/usr/bin:/bin"}
+	x, wait := p.terminal(120, env, "what is this?")
+	x.expect("Enter for none]: ", "\n")
+	if code := wait(); code != 2 || !strings.Contains(x.text(), "adroit login openai") {
+		t.Errorf("left without a model: exit code %d\n%s", code, x.text())
+	}
+	x, wait = p.terminal(120, env, "what is this?")
+	x.expect("Enter for none]: ", "99\n")
+	at := x.see(0, "  1  cli/mine  ")
+	x.see(at, "openai")
+	await(t, "the question again", func() bool { return strings.Count(x.text(), "which one?") == 2 })
+	x.write("1\n")
+	x.see(at, "mine answers")
+	x.write("\x04")
+	if code := wait(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, x.text())
+	}
+	if got := p.read("home/.config/adroit/config.yaml"); !strings.Contains(got, "model: cli/mine") || !strings.Contains(got, "mine: {command") {
+		t.Errorf("kept is\n%s", got)
+	}
+	x, wait = p.terminal(120, env, "run", "chat", "and this?")
+	if code := wait(); code != 0 || strings.Contains(x.text(), "which one?") || !strings.Contains(x.text(), "mine answers") {
+		t.Errorf("the next time: exit code %d\n%s", code, x.text())
+	}
+}
+
 // A conversation on a terminal: messages, one that steers, an approval, an
 // interruption, completion and history; the terminal is left as it was, and another
 // process goes on.

@@ -31,6 +31,9 @@ const (
 // UnknownAgent is the code of an error about an agent that there is none of.
 const UnknownAgent = "unknown_agent"
 
+// NoModel is the code of an error about a request that no model can answer.
+const NoModel = "no_model"
+
 // An Error describes a failure, with advice, in a form that survives JSON. It is the error of
 // pkg/jobs of its kind.
 type Error struct {
@@ -116,6 +119,11 @@ func Hint(err error) string {
 // Invalidf refuses a request that cannot be meant.
 func Invalidf(help, format string, args ...any) error {
 	return &Error{Kind: Invalid, Message: fmt.Sprintf(format, args...), Hint: help}
+}
+
+// Coded returns an Invalidf error with a code.
+func Coded(code, help, format string, args ...any) error {
+	return &Error{Kind: Invalid, Code: code, Message: fmt.Sprintf(format, args...), Hint: help}
 }
 
 // Refuse turns an error about a name in a request into an error of the request. The hint of the

@@ -34,7 +34,7 @@ func (rt *Runtime) Models(ctx context.Context) ([]ModelInfo, error) {
 		return list, asError(err)
 	}
 	for _, provider := range slices.Sorted(maps.Keys(rt.o.Models)) {
-		list = append(list, ModelInfo{Model: provider + "/NAME", Note: "of this program"})
+		list = append(list, ModelInfo{Model: provider + "/NAME", Note: "of this program", Lacks: LacksName})
 	}
 	return list, nil
 }

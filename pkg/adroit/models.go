@@ -79,7 +79,19 @@ type ModelInfo struct {
 	Size  int64  `json:"size,omitempty"` // bytes
 	ModelCapabilities
 	Note string `json:"note,omitempty"`
+	// Lacks is what keeps it from being used as it is named, one of the Lacks constants;
+	// empty: nothing is known to.
+	Lacks string `json:"lacks,omitempty"`
 }
+
+// What a model may lack.
+const (
+	LacksServer  = "server"  // it does not answer
+	LacksModel   = "model"   // the server has none yet
+	LacksKey     = "key"     // there is none for the provider
+	LacksName    = "name"    // which of the provider's models
+	LacksProgram = "program" // it is not installed, or cannot be used
+)
 
 // ModelCapabilities are what a model can do, and what adroit will ask of it.
 type ModelCapabilities struct {

@@ -68,6 +68,9 @@ type DynamicAgent struct {
 	Options      llm.Options        `json:"options,omitzero"`
 	Expose       bool               `json:"expose,omitempty"` // other programs may call it as a tool
 	Prompt       string             `json:"prompt"`           // a text/template over Data
+	// DefaultPrompt is the request of a run that gives neither a prompt nor inputs; empty:
+	// such a run is refused.
+	DefaultPrompt string `json:"default_prompt,omitempty"`
 
 	// Calling states how its model calls tools; empty is auto.
 	Calling turn.Mode `json:"calling,omitempty"`

@@ -102,7 +102,9 @@ func resolve(a *DynamicAgent, in Input, set *tools.Set, env Env) (t executor.Tas
 		t.Taint |= tools.Untrusted
 	}
 	if strings.TrimSpace(in.Prompt) == "" && !anything(inputs) {
-		return t, errors.New("there is no prompt; say what to do")
+		if in.Prompt = a.DefaultPrompt; in.Prompt == "" {
+			return t, errors.New("there is no prompt; say what to do")
+		}
 	}
 	if sel.own, err = shrinkTools(a, &t, sel.own, set, hints(in.Prompt, inputs)); err != nil {
 		return t, err

@@ -77,7 +77,7 @@ func newApp(p Program) *app {
 func (a *app) env() *kit.Env {
 	return &kit.Env{
 		In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Now: time.Now, Config: a.config, Tools: a.tools, Parts: a.parts(),
-		Client: a.client, Served: func() bool { return a.served() != "" }, Warn: a.warnings.print, Divert: a.warnings.divert, Interactive: a.interactive, Attendant: &a.asked, Temporary: a.temporary,
+		Client: a.client, Reopen: a.reopen, Served: func() bool { return a.served() != "" }, Warn: a.warnings.print, Divert: a.warnings.divert, Interactive: a.interactive, Attendant: &a.asked, Temporary: a.temporary,
 	}
 }
 
@@ -106,6 +106,12 @@ func (a *app) close() (err error) {
 	}
 	a.far, a.rt, a.cluster, a.endLog = nil, nil, nil, nil
 	return err
+}
+
+// reopen forgets what was read and opened, so that it is read and opened anew.
+func (a *app) reopen() error {
+	a.conf, a.set, a.hide = nil, nil, nil
+	return a.close()
 }
 
 // config is the configuration, read when a command first needs it.

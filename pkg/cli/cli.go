@@ -116,7 +116,7 @@ func (a *app) root() *cobra.Command {
 		Short: "Run LLM agents as durable jobs",
 		Long: name + " runs LLM agents as durable jobs. It checks an agent's definition of done\n" +
 			"itself, and a job whose process was killed continues where it stopped.\n\n" +
-			"On a terminal, " + name + " without a command is " + name + " chat.",
+			"Without a command it is " + name + " chat: " + name + " \"explain this project\" begins with that message.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
@@ -130,22 +130,19 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.server, "server", "", "use the adroit server at this URL (or ADROIT_SERVER)")
 	root.PersistentFlags().StringVar(&a.engine, "engine", "", "what runs the workflows of jobs: local, or temporal, for several machines (config: engine)")
 	root.PersistentPreRunE = a.prepare
-	conversation := work.NewChat(e)
+	conversation, bare := work.NewChat(e)
+	root.Flags().AddFlagSet(conversation.Flags())
 	version := root.Flags().Bool("version", false, "print the version")
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if *version {
 			_, err := fmt.Fprintln(a.Stdout, kit.Read().Line(name))
 			return err
 		}
-		if len(args) > 0 || !work.Possible(e) {
-			return kit.Group(cmd, args)
-		}
-		conversation.SetContext(cmd.Context())
-		return conversation.RunE(conversation, nil)
+		return bare(cmd, args)
 	}
 	root.AddCommand(
 		work.NewRun(e), conversation, work.NewContinue(e), work.NewFix(e), work.NewCommit(e), work.NewCompare(e), jobcmd.NewJobs(e), jobcmd.NewSignal(e), define.NewAgents(e), define.NewPipelines(e), define.NewSkills(e), define.NewTools(e), define.NewMCP(e), jobcmd.NewMemory(e), acp.New(e), machine.NewModels(e),
-		machine.NewTrust(e), machine.NewSetup(e), machine.NewLogin(e), machine.NewLogout(e), machine.NewDoctor(e), jobcmd.NewStats(e), jobcmd.NewFailures(e), jobcmd.NewBackup(e), jobcmd.NewRestore(e), work.NewDemo(e), serve.NewServe(e), machine.NewConfig(e), kit.NewVersion(e), newCompletion(),
+		machine.NewTrust(e), machine.NewSetup(e), machine.NewLogin(e), machine.NewLogout(e), machine.NewDoctor(e), jobcmd.NewStats(e), jobcmd.NewFailures(e), jobcmd.NewBackup(e), jobcmd.NewRestore(e), work.NewDemo(e), serve.NewServe(e), machine.NewConfig(e), kit.NewVersion(e), machine.NewUpdate(e), newCompletion(),
 	)
 	root.AddCommand(work.NewApprove(e), work.NewDeny(e), work.NewAnswer(e))
 	root.SetHelpCommand(helpCommand())

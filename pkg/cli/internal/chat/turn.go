@@ -37,6 +37,15 @@ func (s *Session) Enter(text string) {
 	}
 }
 
+// Say sends a message as it is, whatever it begins with; "" is none. typed is what of it was
+// typed: files are attached that it names.
+func (s *Session) Say(typed, text string) {
+	if strings.TrimSpace(text) != "" {
+		s.outbox = append(s.outbox, outgoing{typed, text})
+		s.deliver()
+	}
+}
+
 // Later queues a message for the end of the turn; without one it is sent.
 func (s *Session) Later(text string) {
 	text = strings.TrimSpace(text)

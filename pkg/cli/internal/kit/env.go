@@ -50,6 +50,7 @@ type Env struct {
 	Tools    func() (*tools.Set, error) // as configured
 	Parts    []adroit.Part              // the program's; their tools are not checked yet
 	// Client opens the client that runs jobs; the program closes it.
+	Reopen func() error // reads the configuration again, and has Client open with it
 	Client func() (adroit.Client, error)
 	// Served reports whether Client is a server's: jobs go on when this process ends.
 	Served func() bool
@@ -150,25 +151,47 @@ func (e *Env) Content(arg string) (string, error) {
 	return string(b), nil
 }
 
-// Unread reports whether something is piped in that nobody has read.
-func (e *Env) Unread() bool {
+// firstByte is how long something piped in may take to begin. Who starts a program often
+// leaves a pipe open that nobody writes to.
+const firstByte = time.Second
+
+// Piped reads what is piped in, "" if that is nothing. It waits a second for its
+// beginning, and then for its end.
+func (e *Env) Piped() (string, error) {
 	f, ok := e.In.(*os.File)
 	if !ok {
-		return false
+		return "", nil
 	}
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		return false
+		return "", nil
 	case info.Mode().IsRegular():
-		at, err := f.Seek(0, io.SeekCurrent)
-		return err == nil && at < info.Size()
 	case info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0:
-		return false
+		return "", nil
+	case !begins(int(f.Fd())):
+		e.Warn("nothing was piped in within a second, so standard input is not read; a - at the end of the words waits for it")
+		return "", nil
 	}
-	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}
-	_, err = unix.Poll(fds, 0)
-	return err == nil && fds[0].Revents&unix.POLLIN != 0
+	return e.Content("-")
+}
+
+// begins waits until a pipe has something to read, or has ended.
+func begins(fd int) bool {
+	for end := time.Now().Add(firstByte); ; {
+		left := time.Until(end)
+		if left <= 0 {
+			return false
+		}
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(fds, int(left.Milliseconds())+1)
+		if err != nil && err != unix.EINTR {
+			return false
+		}
+		if n > 0 {
+			return fds[0].Revents&(unix.POLLIN|unix.POLLHUP) != 0
+		}
+	}
 }
 
 // Directory checks and resolves the directory that a job works in.

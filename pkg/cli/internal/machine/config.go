@@ -101,6 +101,33 @@ func newShow(e *kit.Env) *cobra.Command {
 	return cmd
 }
 
+// set sets one value in the configuration file, and returns its path.
+func set(e *kit.Env, key, value string) (path string, err error) {
+	if path = config.Path(e.Getenv); path == "" {
+		return "", kit.Fail(errors.New("there is no home directory to keep a configuration in"), "set HOME or ADROIT_CONFIG")
+	}
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to
+	}
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if text, err = config.Set(path, text, key, value, e.Parts...); err != nil {
+		return "", kit.Usagef(helpOf(err), "%w", err)
+	}
+	return path, rootfs.WriteFile(path, text)
+}
+
+// Keep sets one value in the configuration file, and says where.
+func Keep(e *kit.Env, key, value string) error {
+	path, err := set(e, key, value)
+	if err == nil {
+		fmt.Fprintf(e.Err, "%s: %s is kept in %s\n", key, kit.SanitizeLine(value), e.Home(path))
+	}
+	return err
+}
+
 func newSet(e *kit.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "set KEY VALUE",
@@ -109,21 +136,8 @@ func newSet(e *kit.Env) *cobra.Command {
 		Example: "  adroit config set mode auto\n  adroit config set limits.time 2h",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			path := config.Path(e.Getenv)
-			if path == "" {
-				return kit.Fail(errors.New("there is no home directory to keep a configuration in"), "set HOME or ADROIT_CONFIG")
-			}
-			if to, err := filepath.EvalSymlinks(path); err == nil {
-				path = to
-			}
-			text, err := os.ReadFile(path)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-			if text, err = config.Set(path, text, args[0], args[1], e.Parts...); err != nil {
-				return kit.Usagef(helpOf(err), "%w", err)
-			}
-			if err := rootfs.WriteFile(path, text); err != nil {
+			path, err := set(e, args[0], args[1])
+			if err != nil {
 				return err
 			}
 			fmt.Fprintln(e.Out, path)

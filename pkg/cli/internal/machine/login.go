@@ -52,6 +52,15 @@ func NewLogin(e *kit.Env) *cobra.Command {
 	return cmd
 }
 
+// Login asks for the key of a provider, verifies it and keeps it.
+func Login(ctx context.Context, e *kit.Env, provider string) error {
+	c, err := e.Config()
+	if err != nil {
+		return err
+	}
+	return login(ctx, e, c, provider, true)
+}
+
 func login(ctx context.Context, e *kit.Env, c *config.Config, provider string, verify bool) error {
 	if err := c.CheckLogin(provider); err != nil {
 		return err

@@ -161,17 +161,15 @@ func newPull(e *kit.Env) *cobra.Command {
 				defer cancel()
 			}
 			show := progress(e.Err)
-			for p, err := range c.PullModel(ctx, adroit.ModelPull{Model: name, Insecure: insecure}) {
-				switch {
-				case err != nil && context.Cause(ctx) == context.DeadlineExceeded:
-					return kit.Fail(fmt.Errorf("%s is not complete after %s", name, limit), "the same command goes on where this one stopped")
-				case err != nil:
-					return err
-				case asJSON:
-					_ = kit.JSON(e.Out, p) // what stdout cannot take is noticed at the end
-				default:
-					show(p)
-				}
+			if asJSON {
+				show = func(p adroit.PullProgress) { _ = kit.JSON(e.Out, p) } // what stdout cannot take is noticed at the end
+			}
+			err := pull(ctx, c, adroit.ModelPull{Model: name, Insecure: insecure}, show)
+			if err != nil && context.Cause(ctx) == context.DeadlineExceeded {
+				return kit.Fail(fmt.Errorf("%s is not complete after %s", name, limit), "the same command goes on where this one stopped")
+			}
+			if err != nil {
+				return err
 			}
 			if !asJSON {
 				fmt.Fprintf(e.Out, "%s is there; try it with: %s\n", kit.SanitizeLine(name), hint.Command("models check ollama/%s", name))
@@ -184,6 +182,21 @@ func newPull(e *kit.Env) *cobra.Command {
 	cmd.Flags().DurationVar(&limit, "timeout", 0, "give up after this long; 0 for no limit")
 	kit.AllowZero(cmd.Flags(), "timeout")
 	return cmd
+}
+
+// Pull has Ollama fetch a model, and shows how far it is.
+func Pull(ctx context.Context, e *kit.Env, c adroit.Client, name string) error {
+	return pull(ctx, c, adroit.ModelPull{Model: name}, progress(e.Err))
+}
+
+func pull(ctx context.Context, c adroit.Client, p adroit.ModelPull, show func(adroit.PullProgress)) error {
+	for p, err := range c.PullModel(ctx, p) {
+		if err != nil {
+			return err
+		}
+		show(p)
+	}
+	return nil
 }
 
 // progress writes progress for people: one line when a part begins, and one

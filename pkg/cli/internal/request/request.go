@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/text/hint"
@@ -37,6 +38,11 @@ type Flags struct {
 
 // ReadPrompt joins the words of the prompt, and reads what a - at their end stands for.
 func (f *Flags) ReadPrompt(e *kit.Env, words []string) (err error) {
+	if slices.ContainsFunc(f.Pairs, func(p string) bool { return strings.HasSuffix(p, "=-") || strings.HasSuffix(p, "=@-") }) {
+		f.typed = strings.Join(words, " ") // standard input is an input
+		f.Prompt = f.typed
+		return nil
+	}
 	if f.typed, f.Prompt, err = Words(e, words); err != nil || f.typed == f.Prompt {
 		return err
 	}
@@ -45,32 +51,35 @@ func (f *Flags) ReadPrompt(e *kit.Env, words []string) (err error) {
 	return nil
 }
 
-// Words is a message of what was typed, and of standard input where a - is alone or at the
-// end. Beside what was typed it is data.
+// Typed is what stands in the command line of the prompt that [Flags.ReadPrompt] read.
+func (f *Flags) Typed() string { return f.typed }
+
+// Words is a message of what was typed and of what is piped in, which is data beside what
+// was typed and the message without that. A - at the end demands it.
 func Words(e *kit.Env, words []string) (typed, message string, err error) {
-	last := len(words) - 1
-	if last < 0 || words[last] != "-" {
-		typed = strings.Join(words, " ")
-		return typed, typed, nil
+	read, last := e.Piped, len(words)-1
+	demanded := last >= 0 && words[last] == "-"
+	if demanded {
+		read, words = func() (string, error) { return e.Content("-") }, words[:last]
 	}
-	text, err := e.Content("-")
-	if err != nil {
+	text, err := read()
+	typed = strings.Join(words, " ")
+	switch {
+	case err != nil:
 		return "", "", err
-	}
-	if strings.TrimSpace(text) == "" {
+	case strings.TrimSpace(text) == "" && demanded:
 		return "", "", kit.Usagef("- reads standard input, which has ended", "standard input is empty")
-	}
-	if typed = strings.Join(words[:last], " "); typed == "" {
+	case strings.TrimSpace(text) == "":
+		return typed, typed, nil
+	case typed == "":
 		return "", text, nil
 	}
-	return typed, typed + "\n\n" + turn.Quote(text, "from", "standard input"), nil
+	return typed, Beside(typed, text), nil
 }
 
-// WarnUnread names what is piped in and goes nowhere.
-func WarnUnread(e *kit.Env) {
-	if e.Unread() {
-		e.Warn("what is piped in is not read: a - at the end of the words adds it to them")
-	}
+// Beside is a message of what was typed with what was piped in as its data.
+func Beside(typed, piped string) string {
+	return typed + "\n\n" + turn.Quote(piped, "from", "standard input")
 }
 
 // taint marks the request as one with a secret if text has one.

@@ -7,14 +7,19 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/chat"
 	"github.com/adroit-run/adroit/pkg/cli/internal/chatscreen"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/machine"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/config"
 )
@@ -27,30 +32,58 @@ type chatCommand struct {
 	request.Flags
 	resume string
 	plain  bool
+	first  string // message
 }
 
-// NewChat returns the command adroit chat.
-func NewChat(e *kit.Env) *cobra.Command {
+// bare runs the program without a command: a conversation on a terminal, else the prompt
+// that a sentence is. Its flags are those of adroit chat.
+func (q *chatCommand) bare(cmd *cobra.Command, e *kit.Env, args []string) error {
+	given, resume := false, cmd.Flags().Changed("resume")
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { given = given || f.Changed })
+	switch {
+	case len(args) > 0 && !sentence(args[0]), len(args) == 0 && !given && !Possible(e):
+		return kit.Group(cmd, args)
+	case len(args) > 0 && !resume && !q.plain && !Possible(e):
+		run := runCommand{Flags: q.Flags}
+		return run.named(cmd.Context(), e, args, cmd.ArgsLenAtDash())
+	}
+	return q.begin(cmd.Context(), e, args, resume)
+}
+
+// begin holds the conversation that the arguments begin.
+func (q *chatCommand) begin(ctx context.Context, e *kit.Env, args []string, resume bool) error {
+	if q.Target = agent; len(args) > 0 && !sentence(args[0]) {
+		q.Target, args = args[0], args[1:]
+	}
+	if len(args) > 0 {
+		if err := q.ReadPrompt(e, args); err != nil {
+			return err
+		}
+		q.first, q.Prompt = q.Prompt, ""
+	}
+	return q.run(ctx, e, resume)
+}
+
+// NewChat returns the command adroit chat, and what the program does without a command.
+func NewChat(e *kit.Env) (_ *cobra.Command, bare func(*cobra.Command, []string) error) {
 	q := new(chatCommand)
 	cmd := &cobra.Command{
-		Use:   "chat [AGENT]",
+		Use:   "chat [AGENT] [MESSAGE]",
 		Short: "Talk with an agent",
 		Long: "Holds a conversation with an agent, in the terminal's normal screen: what is finished stays in its scrollback.\n" +
-			"Without AGENT it is with the agent chat, which answers and changes files as it is asked. A conversation is a\n" +
+			"Without AGENT it is with the agent chat, which answers and changes files as it is asked. A first argument with\n" +
+			"a space in it is the first message. A conversation is a\n" +
 			"job: it is on disk before a message counts as sent, and --resume goes back to it, also after the process was\n" +
 			"killed. /help lists the commands and keys.\n\n" +
 			"Without a terminal, or with --plain, each line of standard input is a message, a backslash at its end goes on\n" +
-			"in the next line, and the conversation is printed to standard output.\n\n" +
+			"in the next line, and the conversation is printed to standard output. Behind a MESSAGE what is piped in\n" +
+			"is data of that message.\n\n" +
 			"Exit codes: 0 left, 2 usage, 3 the last turn of lines was stuck, 4 input ended while a question waits,\n" +
 			"130 and 143 stopped by a signal.",
-		Example: "  adroit chat -m ollama/qwen3:8b\n  adroit chat --resume\n  echo \"what does this project do?\" | adroit chat",
-		Args:    cobra.MaximumNArgs(1),
+		Example: "  adroit chat -m ollama/qwen3:8b\n  adroit chat \"what does this project do?\"\n  adroit chat --resume\n  echo \"what does this project do?\" | adroit chat",
+		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q.Target = agent
-			if len(args) == 1 {
-				q.Target = args[0]
-			}
-			return q.run(cmd.Context(), e, cmd.Flags().Changed("resume"))
+			return q.begin(cmd.Context(), e, args, cmd.Flags().Changed("resume"))
 		},
 	}
 	f := cmd.Flags()
@@ -65,7 +98,83 @@ func NewChat(e *kit.Env) *cobra.Command {
 	f.StringVar(&q.resume, "resume", "", "go back to the conversation of this job; without one, to the newest of this directory")
 	f.Lookup("resume").NoOptDefVal = newest
 	f.BoolVar(&q.plain, "plain", false, "a line is a message; no keys and no live lines")
-	return cmd
+	return cmd, func(cmd *cobra.Command, args []string) error { return q.bare(cmd, e, args) }
+}
+
+// noModel reports whether a request failed for want of a model.
+func noModel(err error) bool {
+	e := new(problem.Error)
+	return errors.As(err, &e) && e.Code == problem.NoModel
+}
+
+// pulled is the model of Ollama that is offered where it has none.
+const pulled = "qwen3:8b"
+
+// A modelChoice is a model that the person can choose where none is set up.
+type modelChoice struct {
+	ref, about string
+	prepare    func() error
+}
+
+// modelChoices are the models in reach, those first that are ready.
+func modelChoices(ctx context.Context, e *kit.Env, c adroit.Client) []modelChoice {
+	list, err := c.Models(ctx)
+	if err != nil {
+		return nil
+	}
+	var ready, others []modelChoice
+	for _, m := range list {
+		provider, _, _ := strings.Cut(m.Model, "/")
+		switch m.Lacks {
+		case "":
+			ready = append(ready, modelChoice{m.Model, m.Note, func() error { return machine.Keep(e, "model", m.Model) }})
+		case adroit.LacksModel:
+			others = append(others, modelChoice{provider + "/" + pulled, "fetched first, about 5 GB", func() error { return machine.Pull(ctx, e, c, pulled) }})
+		case adroit.LacksKey:
+			others = append(others, modelChoice{provider, "with a key of yours, which is asked for next", func() error { return machine.Login(ctx, e, provider) }})
+		}
+	}
+	return append(ready, others...)
+}
+
+// chooseModel asks at the terminal which of the models in reach is to be used, and keeps the
+// answer for later requests. It returns the client that knows it; without an answer the error
+// is why, which is what keeps the request from running.
+func chooseModel(ctx context.Context, e *kit.Env, c adroit.Client, why error) (adroit.Client, error) {
+	if !e.Interactive() || e.Served() {
+		return c, why
+	}
+	choices := modelChoices(ctx, e, c)
+	if len(choices) == 0 {
+		return c, why
+	}
+	fmt.Fprintln(e.Err, "no model is set up yet; in reach are:")
+	var t kit.Table
+	for i, m := range choices {
+		t.Row(fmt.Sprintf("%4d", i+1), m.ref, m.about)
+	}
+	t.Write(e.Err)
+	in := kit.NewLineReader(ctx, e.In)
+	for {
+		fmt.Fprintf(e.Err, "     which one? [1-%d, Enter for none]: ", len(choices))
+		word, err := in.ReadLine()
+		word = strings.TrimSpace(word)
+		if err != nil || word == "" {
+			fmt.Fprintln(e.Err)
+			return c, why
+		}
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 || n > len(choices) {
+			continue
+		}
+		if err := choices[n-1].prepare(); err != nil {
+			return c, err
+		}
+		if err := e.Reopen(); err != nil {
+			return c, err
+		}
+		return e.Client()
+	}
 }
 
 // newest is --resume without a job.
@@ -88,17 +197,28 @@ func (q *chatCommand) run(ctx context.Context, e *kit.Env, resume bool) error {
 	if err != nil {
 		return err
 	}
+	if e.Interactive() && !resume {
+		err := chat.Check(ctx, c, q.Request)
+		if noModel(err) {
+			c, err = chooseModel(ctx, e, c, err)
+		}
+		if noModel(err) {
+			return err
+		}
+	}
 	style := *e.OutScreen()
 	if plain {
 		return q.linesFrom(ctx, e, c, &style, resume)
 	}
-	begin := func(s *chat.Session, ready func()) { s.Check(); ready() }
+	begin := func(s *chat.Session, ready func()) { s.Check(); s.Say(q.Typed(), q.first); ready() }
 	if resume {
 		d, err := chat.Find(ctx, c, q.resume, q.Dir)
 		if err != nil {
 			return err
 		}
-		begin = func(s *chat.Session, ready func()) { s.Load(d.Job.ID, ready) }
+		begin = func(s *chat.Session, ready func()) {
+			s.Load(d.Job.ID, func() { s.Say(q.Typed(), q.first); ready() })
+		}
 	}
 	return q.screen(ctx, e, c, &style, func(s *chat.Session) {
 		s.Open(&q.Flags, func(ready func()) { begin(s, ready) })
@@ -108,13 +228,13 @@ func (q *chatCommand) run(ctx context.Context, e *kit.Env, resume bool) error {
 // linesFrom holds the conversation as a stream of lines, from where it was left or
 // from the beginning.
 func (q *chatCommand) linesFrom(ctx context.Context, e *kit.Env, c adroit.Client, style *kit.Screen, resume bool) error {
-	begin := func(*chat.Session) {}
+	begin := func(s *chat.Session) { s.Say(q.Typed(), q.first) }
 	if resume {
 		past, err := chat.Load(ctx, c, q.resume, q.Dir)
 		if err != nil {
 			return err
 		}
-		begin = func(s *chat.Session) { s.Resume(past) }
+		begin = func(s *chat.Session) { s.Resume(past); s.Say(q.Typed(), q.first) }
 	} else if err := chat.Check(ctx, c, q.Request); err != nil {
 		return err
 	}

@@ -47,7 +47,6 @@ func NewContinue(e *kit.Env) *cobra.Command {
 			if m.Text = strings.TrimSpace(text); typed != "" {
 				m.Attached = request.Attached(typed, "")
 			}
-			request.WarnUnread(e)
 			m.Model = request.Script(m.Model)
 			begun, err := send(ctx, e, c, id, m)
 			if err != nil || !begun {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
@@ -39,14 +40,16 @@ func NewRun(e *kit.Env) *cobra.Command {
 			"A file that ends in .md is run as an agent; it may narrow what is allowed, not widen it.\n" +
 			"A first argument with a space in it is a prompt for the default agent, and so is a - alone. That agent is\n" +
 			"agent: in the configuration (or ADROIT_AGENT), else assistant in a git repository.\n" +
-			"Progress goes to stderr, the agent's last words to stdout. - alone reads the prompt from stdin,\n" +
-			"- behind a prompt adds stdin to it as data; everything after -- is prompt.\n" +
+			"Progress goes to stderr, the agent's last words to stdout. What is piped in goes behind the prompt as data,\n" +
+			"at most 8 MiB, or is the prompt if there is none; - waits for it where it takes more than a second to begin.\n" +
+			"Everything after -- is prompt.\n" +
 			"@PATH in a prompt attaches a file, @PATH:10-40 lines of it, a directory its names, @shot.png an image,\n" +
 			"and @https://... the text of a page.\n\n" +
 			"Exit codes: 0 done, 1 failed, 2 usage, 3 stopped short of done, 4 waiting for a person,\n" +
 			"5 cancelled, 130 and 143 stopped by a signal.",
 		Example: "  adroit run builder \"make the failing tests pass\" -m ollama/qwen3:8b\n" +
-			"  git diff | adroit run reviewer \"review this\" -\n" +
+			"  git diff | adroit run reviewer \"review this\"\n" +
+			"  adroit run reviewer\n" +
 			"  git log -5 | adroit run builder - --json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -56,21 +59,61 @@ func NewRun(e *kit.Env) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.json = q.json || q.deltas
-			words := args
-			if !sentence(args[0]) && cmd.ArgsLenAtDash() != 0 {
-				q.Target, words = args[0], args[1:]
-			}
-			if err := q.ReadPrompt(e, words); err != nil {
-				return err
-			}
-			if err := q.ReadAgent(e); err != nil {
-				return err
-			}
-			return unquoted(q.run(cmd.Context(), e), args)
+			return q.named(cmd.Context(), e, args, cmd.ArgsLenAtDash())
 		},
 	}
 	q.add(cmd)
 	return cmd
+}
+
+// named runs what the arguments name; those from dash on are words of the prompt.
+func (q *runCommand) named(ctx context.Context, e *kit.Env, args []string, dash int) error {
+	words := args
+	if !sentence(args[0]) && dash != 0 {
+		q.Target, words = args[0], args[1:]
+	}
+	if err := q.ReadPrompt(e, words); err != nil {
+		return err
+	}
+	if err := q.ReadAgent(e); err != nil {
+		return err
+	}
+	piped := q.Prompt
+	err := q.run(ctx, e)
+	if len(words) == 0 && piped != "" && unknownAgent(err) && !q.near(ctx, e) {
+		// A word behind a pipe that is no agent's name and near none, as in: | adroit run explain
+		q.Target, q.Prompt = "", request.Beside(q.Target, piped)
+		err = q.run(ctx, e)
+	}
+	return unquoted(err, args)
+}
+
+// unknownAgent reports whether a request named an agent that there is none of.
+func unknownAgent(err error) bool {
+	e := new(problem.Error)
+	return errors.As(err, &e) && e.Code == problem.UnknownAgent
+}
+
+// near reports whether the target may be a mistyped name. One that cannot be compared is.
+func (q *runCommand) near(ctx context.Context, e *kit.Env) bool {
+	c, err := e.Client()
+	if err != nil {
+		return true
+	}
+	in := adroit.Scope{Dir: q.Dir, Trust: q.Trust}
+	known, err := c.Agents(ctx, in)
+	lines, err2 := c.Pipelines(ctx, in)
+	if err != nil || err2 != nil {
+		return true
+	}
+	var names []string
+	for _, a := range known.Items {
+		names = append(names, a.Name)
+	}
+	for _, p := range lines.Items {
+		names = append(names, p.Name)
+	}
+	return spelling.Nearest(q.Target, names) != ""
 }
 
 // sentence reports whether a first argument is a prompt: a name has no spaces,
@@ -82,11 +125,10 @@ func sentence(arg string) bool {
 // unquoted adds to the error of an unknown agent how a sentence is given to the
 // default agent.
 func unquoted(err error, args []string) error {
-	e := new(problem.Error)
-	if len(args) < 2 || !errors.As(err, &e) || e.Code != problem.UnknownAgent {
+	if len(args) < 2 || !unknownAgent(err) {
 		return err
 	}
-	return problem.WithHint(err, e.Hint+"\n"+hint.Command("run %s", strings.Join(args, " "))+", in quotes, is for the default agent")
+	return problem.WithHint(err, problem.Hint(err)+"\n"+hint.Command("run %s", strings.Join(args, " "))+", in quotes, is for the default agent")
 }
 
 func (q *runCommand) add(cmd *cobra.Command) {
@@ -133,8 +175,12 @@ func (q *runCommand) run(ctx context.Context, e *kit.Env) error {
 	if q.dry {
 		return request.DryRun(ctx, e, c, q.Request, q.json)
 	}
-	request.WarnUnread(e)
 	s, err := request.Submit(ctx, e, c, q.Request)
+	if noModel(err) && !q.json && !q.detach {
+		if c, err = chooseModel(ctx, e, c, err); err == nil {
+			s, err = request.Submit(ctx, e, c, q.Request)
+		}
+	}
 	if err != nil {
 		return err
 	}

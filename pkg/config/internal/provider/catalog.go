@@ -32,19 +32,23 @@ func (m *Source) List(ctx context.Context) ([]adroit.ModelInfo, error) {
 		return nil, err
 	}
 	for _, h := range m.hosted() {
-		list = append(list, adroit.ModelInfo{Model: h.name + "/NAME", Note: m.keyWords(h.name)})
+		lacks := adroit.LacksName
+		if m.key(h.name).value == "" {
+			lacks = adroit.LacksKey
+		}
+		list = append(list, adroit.ModelInfo{Model: h.name + "/NAME", Note: m.keyWords(h.name), Lacks: lacks})
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.conf.Endpoints)) {
-		list = append(list, adroit.ModelInfo{Model: name + "/NAME", Note: m.endpointWords(name)})
+		list = append(list, adroit.ModelInfo{Model: name + "/NAME", Note: m.endpointWords(name), Lacks: adroit.LacksName})
 	}
 	for _, s := range m.survey(ctx) {
-		note := s.Version + ", " + s.Words
+		note, lacks := s.Version+", "+s.Words, ""
 		if s.Path == "" {
-			note = "not installed; " + s.Words
+			note, lacks = "not installed; "+s.Words, adroit.LacksProgram
 		}
-		list = append(list, adroit.ModelInfo{Model: CLI + "/" + s.Name, Note: note})
+		list = append(list, adroit.ModelInfo{Model: CLI + "/" + s.Name, Note: note, Lacks: lacks})
 	}
-	return append(list, adroit.ModelInfo{Model: "script:FILE", Note: "plays turns from a file"}), nil
+	return append(list, adroit.ModelInfo{Model: "script:FILE", Note: "plays turns from a file", Lacks: adroit.LacksName}), nil
 }
 
 // endpointWords describe a configured endpoint: its address, and the key if it
@@ -60,14 +64,14 @@ func (m *Source) endpointWords(name string) string {
 func (m *Source) listOllama(ctx context.Context) ([]adroit.ModelInfo, error) {
 	client, err := ollama.NewClient(m.ollama())
 	if err != nil || !client.Up(ctx) {
-		return []adroit.ModelInfo{{Model: "ollama/NAME", Note: "Ollama does not answer; start it with: ollama serve"}}, nil
+		return []adroit.ModelInfo{{Model: "ollama/NAME", Note: "Ollama does not answer; start it with: ollama serve", Lacks: adroit.LacksServer}}, nil
 	}
 	found, err := client.List(ctx)
 	if err != nil {
 		return nil, problem.ModelError(err)
 	}
 	if len(found) == 0 {
-		return []adroit.ModelInfo{{Model: "ollama/NAME", Note: "Ollama has no models; get one with: " + hint.Command("models pull qwen3:8b")}}, nil
+		return []adroit.ModelInfo{{Model: "ollama/NAME", Note: "Ollama has no models; get one with: " + hint.Command("models pull qwen3:8b"), Lacks: adroit.LacksModel}}, nil
 	}
 	var list []adroit.ModelInfo
 	ways := m.callings()
