@@ -32,8 +32,7 @@ func NewDoctor(e *kit.Env) *cobra.Command {
 		Short: "Find problems that keep jobs from running, and how to fix them",
 		Long: "Looks at the configuration, the data directory, models, programs, the sandbox and the tests of\n" +
 			"the directory. What keeps every job from running comes first, with what to do next; the exit code\n" +
-			"is then 1. What this project needs and lacks follows; what is fine, and what nothing here needs, is\n" +
-			"in one line, or with --all like the others.",
+			"is then 1. What this project needs and lacks follows. The rest is in one line, or listed with --all.",
 		Example: "  adroit doctor",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -40,8 +40,8 @@ func NewRun(e *kit.Env) *cobra.Command {
 			"A file that ends in .md is run as an agent; it may narrow what is allowed, not widen it.\n" +
 			"A first argument with a space in it is a prompt for the default agent, and so is a - alone. That agent is\n" +
 			"agent: in the configuration (or ADROIT_AGENT), else assistant in a git repository.\n" +
-			"Progress goes to stderr, the agent's last words to stdout. What is piped in goes behind the prompt as data,\n" +
-			"at most 8 MiB, or is the prompt if there is none; - waits for it where it takes more than a second to begin.\n" +
+			"Progress goes to stderr, the agent's last words to stdout. What is piped in is data\n" +
+			"behind the prompt, at most 8 MiB, or is the prompt. A - waits for it, where it begins after more than a second.\n" +
 			"Everything after -- is prompt.\n" +
 			"@PATH in a prompt attaches a file, @PATH:10-40 lines of it, a directory its names, @shot.png an image,\n" +
 			"and @https://... the text of a page.\n\n" +
