@@ -71,6 +71,9 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 	if err := r.check(); err != nil {
 		return nil, err
 	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	set, err := rt.tools()
 	if err != nil {
 		return nil, err

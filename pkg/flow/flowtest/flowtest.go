@@ -140,3 +140,14 @@ func equal(t testing.TB, what, got, want string) {
 		t.Errorf("%s: got %s, want %s", what, got, want)
 	}
 }
+
+// Local runs q with the local engine on j: what a Harness for a journal needs.
+func Local(j flow.Journal, q Request) (json.RawMessage, error) {
+	e := flow.NewLocal(q.Ctx, j, q.Mux, nil)
+	e.Park, e.Hook = q.Park, q.Hook
+	out, err := q.Workflow.Run(flow.NewRun(q.Job, e).With(q.Known...), q.Input)
+	if e.Ended() != nil {
+		return nil, e.Ended()
+	}
+	return out, err
+}
