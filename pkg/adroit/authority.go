@@ -2,6 +2,7 @@ package adroit
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,7 +11,9 @@ import (
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -78,12 +81,8 @@ func (a *Authority) Covers(dir string) bool {
 		return true
 	}
 	resolved, err := rootfs.Real(dir)
-	return dir != "" && err == nil && a.under(resolved)
-}
-
-func (a *Authority) under(path string) bool {
-	return slices.ContainsFunc(a.Roots, func(root string) bool {
-		rel, err := filepath.Rel(root, path)
+	return dir != "" && err == nil && slices.ContainsFunc(a.Roots, func(root string) bool {
+		rel, err := filepath.Rel(root, resolved)
 		return err == nil && filepath.IsLocal(rel)
 	})
 }
@@ -119,27 +118,44 @@ func outside(dir string) error {
 	return &problem.Error{Kind: problem.NotFound, Message: fmt.Sprintf("there is no directory %s", dir), Hint: hint.Command("serve token") + " lists the roots of tokens"}
 }
 
-// mayRequest is may for what a request for a job asks for beside its directory: what approves
-// calls is an answer given beforehand, and what changes confinement is an operator's.
+// mayRequest is may for a request for a job.
 func (rt *Runtime) mayRequest(ctx context.Context, need TokenScope, r Request) error {
 	if err := rt.mayIn(ctx, need, r.Dir); err != nil {
 		return err
 	}
-	a := AuthorityOf(ctx)
-	if a == nil {
-		return nil
+	if err := mayHave(ctx, r.Input, r.JobConfig); err != nil {
+		return err
 	}
-	if r.Approve == executor.ApproveAll {
+	return rt.mayModel(ctx, r.Model)
+}
+
+// mayHave fails unless whoever asks may give a job its input and configuration: what approves calls is
+// an answer given beforehand, and what changes confinement, or comes from another job, is an operator's.
+func mayHave(ctx context.Context, in agents.Input, c JobConfig) error {
+	a := AuthorityOf(ctx)
+	approves := in.Spec != nil && slices.ContainsFunc(in.Spec.Permissions, func(r permit.Rule) bool { return !r.Narrows() })
+	if in.Approve == executor.ApproveAll || approves {
 		if err := a.Need(ScopeAnswer); err != nil {
 			return err
 		}
 	}
-	if r.Trust || r.Sandbox != "" || r.Servers != nil || r.BaseURL != "" || r.Record != "" {
-		if err := a.Need(ScopeAdmin); err != nil {
-			return err
-		}
+	if c.Trust || c.Sandbox != "" || c.Servers != nil || c.BaseURL != "" || c.Record != "" || in.Parent != nil {
+		return a.Need(ScopeAdmin)
 	}
-	return rt.mayModel(ctx, r.Model)
+	return nil
+}
+
+// mayTake is mayHave for the request of a job that somebody else may have begun, with what counts of
+// its configuration: what they could not begin they can neither repeat nor steer.
+func mayTake(ctx context.Context, j *jobs.Job, c JobConfig) error {
+	if AuthorityOf(ctx).Has(ScopeAdmin) {
+		return nil
+	}
+	var in agents.Input
+	if err := json.Unmarshal(j.Input, &in); err != nil {
+		return fmt.Errorf("%s: reading its request: %w", j.ID, err)
+	}
+	return mayHave(ctx, in, c)
 }
 
 // mayModel keeps scripts to the roots: they are files.
@@ -153,7 +169,7 @@ func (rt *Runtime) mayModel(ctx context.Context, model string) error {
 // sees reports whether a job exists for whoever asks.
 func (rt *Runtime) sees(ctx context.Context, j *jobs.Job) bool {
 	a := AuthorityOf(ctx)
-	if a.everywhere() || a.Covers(j.Dir) || a.under(filepath.Clean(j.Dir)) {
+	if a.everywhere() || a.Covers(j.Dir) {
 		return true
 	}
 	if !overlap(j.Dir, rt.data()) {

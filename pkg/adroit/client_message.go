@@ -35,6 +35,9 @@ func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*j
 		return nil, err
 	}
 	j, mgr, err := rt.find(ctx, ref)
+	if err == nil {
+		err = mayTake(ctx, j, JobConfig{Sandbox: rt.config(j).Sandbox})
+	}
 	if err != nil {
 		return nil, problem.AsError(err)
 	}

@@ -204,6 +204,9 @@ func (rt *Runtime) retry(ctx context.Context, ref string, o RetryOptions) (*Subm
 		return nil, err
 	}
 	old, m, err := rt.find(ctx, ref)
+	if err == nil {
+		err = errors.Join(mayTake(ctx, old, rt.config(old)), rt.mayModel(ctx, o.Model))
+	}
 	if err != nil {
 		return nil, err
 	}

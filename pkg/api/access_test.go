@@ -30,6 +30,7 @@ type guarded struct {
 	tokens       *Tokens
 	root         string
 	inside, away string // jobs
+	store        *jobs.Memory
 	rt           *adroit.Runtime
 }
 
@@ -37,6 +38,7 @@ func guard(t *testing.T) *guarded {
 	t.Helper()
 	g := &guarded{T: t, root: t.TempDir(), inside: "J1AAAAAAAAAAAA", away: "J2BBBBBBBBBBBB"}
 	store, elsewhere := new(jobs.Memory), t.TempDir()
+	g.store = store
 	for id, dir := range map[string]string{g.inside: g.root, g.away: elsewhere} {
 		if _, err := store.Add(t.Context(), &jobs.Job{ID: id, Dir: dir, Agent: "a"}); err != nil {
 			t.Fatal(err)
@@ -240,13 +242,36 @@ func TestRoots(t *testing.T) {
 		t.Errorf("the owner's list: %d %s", code, body)
 	}
 	run := g.add("run", adroit.ScopeRun)
-	for name, extra := range map[string]string{"approve": `"approve": "all"`, "trust": `"trust_project": true`, "sandbox": `"sandbox": "off"`, "servers": `"mcp_servers": {}`, "address": `"base_url": "http://127.0.0.1:9"`, "record": `"record": "/tmp/x"`} {
+	for name, extra := range map[string]string{"approve": `"approve": "all"`, "trust": `"trust_project": true`, "sandbox": `"sandbox": "off"`, "servers": `"mcp_servers": {}`, "address": `"base_url": "http://127.0.0.1:9"`, "record": `"record": "/tmp/x"`,
+		"rules": `"spec": {"name": "own", "description": "x", "prompt": "x", "permissions": [{"do": "allow"}]}`, "parent": `"parent": {"agent": "a", "model": "m", "rules": [{"do": "allow"}]}`} {
 		if code, body := g.do("POST", "/v1/jobs/submit", run, fmt.Sprintf(`{"dir": %q, "prompt": "x", %s}`, g.root, extra)); code != http.StatusForbidden {
 			t.Errorf("a request with %s: %d %s", name, code, body)
 		}
 	}
 	if code, body := g.do("POST", "/v1/jobs/submit", run, fmt.Sprintf(`{"dir": %q, "prompt": "x", "model": "script:/etc/passwd"}`, g.root)); code != http.StatusNotFound {
 		t.Errorf("a script outside: %d %s", code, body)
+	}
+	// What a token cannot begin it can neither repeat nor steer.
+	if _, err := g.store.Add(t.Context(), &jobs.Job{ID: "J3CCCCCCCCCCCC", Dir: g.root, Agent: "a", Input: []byte(`{"approve": "all", "prompt": "x"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	for path, options := range map[string]string{"/v1/jobs/retry": `{}`, "/v1/jobs/send": `{"text": "x"}`} {
+		if code, body := g.do("POST", path, run, fmt.Sprintf(`{"job": "J3CCCCCCCCCCCC", "options": %s}`, options)); code != http.StatusForbidden {
+			t.Errorf("%s of a job that approves all: %d %s", path, code, body)
+		}
+	}
+	// A directory that has become a link out of the root takes its jobs along.
+	moved := filepath.Join(g.root, "moved")
+	if _, err := g.store.Add(t.Context(), &jobs.Job{ID: "J4DDDDDDDDDDDD", Dir: moved, Agent: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{http.StatusOK, http.StatusNotFound} {
+		if code, body := g.do("POST", "/v1/jobs/show", secret, `{"job": "J4DDDDDDDDDDDD"}`); code != want {
+			t.Errorf("a job whose directory is gone, then a link out: %d %s, want %d", code, body, want)
+		}
+		if err := os.Symlink(t.TempDir(), moved); err != nil && want == http.StatusOK {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -269,9 +294,24 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	if code, _ := g.do("POST", "/v1/jobs/list", "", "{}", "Authorization", secret); code != http.StatusUnauthorized {
+		t.Errorf("the token without Bearer: %d", code)
+	}
+	streamed := make(chan int, 1)
+	go func() { code, _ := g.do("GET", "/v1/events?follow=true", secret, ""); streamed <- code }()
+	select {
+	case code := <-streamed:
+		t.Fatalf("a stream ends early: %d", code)
+	case <-time.After(recheck / 4):
+	}
 	other := &Tokens{path: g.tokens.path} // of another process
 	if err := other.Revoke("phone"); err != nil {
 		t.Fatal(err)
+	}
+	select {
+	case <-streamed:
+	case <-time.After(5 * recheck):
+		t.Fatal("a stream goes on after its token was revoked")
 	}
 	if code, _ := g.do("POST", "/v1/jobs/list", secret, "{}"); code != http.StatusUnauthorized {
 		t.Errorf("revoked: %d", code)
@@ -394,5 +434,22 @@ func TestUnixSocket(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil || !slices.Equal(from, []string{"unix"}) {
 		t.Errorf("%v, from %v", err, from)
+	}
+}
+
+// Without a token nobody is the owner.
+func TestNoToken(t *testing.T) {
+	l, err := Open(Options{Address: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.l.Close()
+	for _, header := range []string{"", "Bearer ", "Bearer"} {
+		w := &recorder{header: http.Header{}}
+		r := &http.Request{Method: "GET", Host: "127.0.0.1:1", URL: &url.URL{Path: "/"}, Header: http.Header{"Authorization": {header}, "Cookie": {"adroit_1=" + l.login.session()}}}
+		l.Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })).ServeHTTP(w, r)
+		if w.code != http.StatusUnauthorized {
+			t.Errorf("with %q: %d", header, w.code)
+		}
 	}
 }

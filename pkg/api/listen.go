@@ -209,7 +209,9 @@ func (l *Listener) Guard(h http.Handler) http.Handler {
 				refuse(w, http.StatusUnauthorized, "the token is missing or wrong", hint.Name("serve")+" prints which file has it; ADROIT_TOKEN gives it to commands")
 				return
 			}
-			h.ServeHTTP(w, r.WithContext(adroit.WithAuthority(r.Context(), a)))
+			ctx, end := l.lasting(r, a)
+			defer end()
+			h.ServeHTTP(w, r.WithContext(ctx))
 		}
 	})
 }
@@ -217,7 +219,10 @@ func (l *Listener) Guard(h http.Handler) http.Handler {
 // authority is what whoever sends a request may do, nil if they are unknown.
 func (l *Listener) authority(r *http.Request) *adroit.Authority {
 	given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	known := subtle.ConstantTimeCompare([]byte(given), []byte(l.token)) == 1 || !bearer && l.login.holds(r)
+	if !bearer {
+		given = ""
+	}
+	known := given != "" && subtle.ConstantTimeCompare([]byte(given), []byte(l.token)) == 1 || !bearer && l.login.holds(r)
 	a := &adroit.Authority{Name: owner, Scopes: []adroit.TokenScope{adroit.ScopeAdmin}}
 	if !known {
 		other := l.tokens.find(given)
@@ -230,6 +235,31 @@ func (l *Listener) authority(r *http.Request) *adroit.Authority {
 		a.From = "unix"
 	}
 	return a
+}
+
+// recheck is how long a request goes on at most once its token is revoked.
+const recheck = 2 * time.Second
+
+// lasting is the context of a request by a. A stream may be open for days: it ends soon after its
+// token is revoked.
+func (l *Listener) lasting(r *http.Request, a *adroit.Authority) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancel(adroit.WithAuthority(r.Context(), a))
+	if a.Name == owner {
+		return ctx, end
+	}
+	go func() {
+		tick := time.NewTicker(recheck)
+		defer tick.Stop()
+		for l.authority(r) != nil {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+		end()
+	}()
+	return ctx, end
 }
 
 // named reports whether a request was meant for this server: a page whose name

@@ -248,7 +248,7 @@ func (l *login) serve(w http.ResponseWriter, r *http.Request, secure bool) {
 // not report where a request comes from may only read.
 func (l *login) holds(r *http.Request) bool {
 	c, err := r.Cookie(cookieName(r))
-	if err != nil || subtle.ConstantTimeCompare([]byte(c.Value), []byte(l.session())) != 1 {
+	if err != nil || l.token == "" || subtle.ConstantTimeCompare([]byte(c.Value), []byte(l.session())) != 1 {
 		return false
 	}
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead

@@ -204,7 +204,7 @@ func newTokenRevoke(e *kit.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "revoke NAME",
 		Short:   "Take a token back",
-		Long:    "Takes a token back: the next request with it is refused. Streams that are open end with the\nconnection.",
+		Long:    "Takes a token back: the next request with it is refused, and streams that are open end\nwithin seconds.",
 		Example: "  adroit serve token revoke ci",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
