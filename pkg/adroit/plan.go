@@ -72,7 +72,7 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, ctx.Err()
 	}
 	set, err := rt.tools()
 	if err != nil {
