@@ -18,11 +18,12 @@ import (
 // A checks is the module in a directory. What it reads of a file it keeps for the
 // next platform.
 type checks struct {
-	dir   string // absolute
-	cache string // for what was linked
-	out   io.Writer
-	fset  *token.FileSet
-	files sync.Map // path to func() (*ast.File, error)
+	dir      string // absolute
+	cache    string // for what was linked
+	out      io.Writer
+	fset     *token.FileSet
+	files    sync.Map            // path to func() (*ast.File, error)
+	compiled map[string][]string // files of each package, by its ID, on the first platform
 }
 
 func open(dir string, out io.Writer) (*checks, error) {
@@ -38,7 +39,7 @@ func open(dir string, out io.Writer) (*checks, error) {
 		}
 		cache = filepath.Join(home, ".cache", "adroit")
 	}
-	return &checks{dir: abs, cache: cache, out: out, fset: token.NewFileSet()}, nil
+	return &checks{dir: abs, cache: cache, out: out, fset: token.NewFileSet(), compiled: map[string][]string{}}, nil
 }
 
 // load returns the packages of the module and their tests, with types, and below them

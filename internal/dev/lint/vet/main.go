@@ -129,7 +129,19 @@ func (c *checks) errors(list []*packages.Package) int {
 	return len(printed)
 }
 
-// vet prints and counts the findings of go vet in the module.
+// same reports whether a package has the files that it has on the first platform, and
+// uses nothing that another platform declares otherwise: what would be found in it has been.
+func (c *checks) same(p *packages.Package) bool {
+	for path := range p.Imports {
+		if path == "syscall" || strings.HasPrefix(path, "golang.org/x/sys/") {
+			return false
+		}
+	}
+	return slices.Equal(c.compiled[p.ID], p.CompiledGoFiles)
+}
+
+// vet prints and counts the findings of go vet in the module; on a platform after the first
+// one, those in packages that are another there.
 func (c *checks) vet(goos string, list []*packages.Package) (int, error) {
 	tested := map[string]bool{} // those that list has with their tests too
 	for _, p := range list {
@@ -137,9 +149,15 @@ func (c *checks) vet(goos string, list []*packages.Package) (int, error) {
 			tested[p.PkgPath] = true
 		}
 	}
+	first := len(c.compiled) == 0
 	roots := slices.DeleteFunc(slices.Clone(list), func(p *packages.Package) bool {
-		return !own(p) || p.ForTest == "" && tested[p.PkgPath]
+		return !own(p) || p.ForTest == "" && tested[p.PkgPath] || !first && c.same(p)
 	})
+	if first {
+		for _, p := range list {
+			c.compiled[p.ID] = p.CompiledGoFiles
+		}
+	}
 	packages.Visit(list, nil, func(p *packages.Package) {
 		for path, dep := range p.Imports {
 			if !own(dep) {
