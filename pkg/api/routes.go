@@ -16,6 +16,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -428,11 +429,11 @@ var OpenAPI = sync.OnceValue(func() json.RawMessage {
 	}
 	b, err := jsontext.Marshal(object{
 		"openapi": "3.1.0",
-		"info": object{"title": "adroit", "version": "1", "description": "Run, follow and answer jobs of agents. adroit serve listens; see docs/serve.md.",
+		"info": object{"title": "adroit", "version": "1", "description": "Run, follow and answer jobs of agents. " + hint.Name("serve") + " listens; see docs/serve.md.",
 			"license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"}},
 		"servers":    []object{{"url": "/"}},
 		"paths":      paths,
-		"components": object{"schemas": s.all, "securitySchemes": object{"token": object{"type": "http", "scheme": "bearer", "description": "A token, with its scopes: adroit serve token."}}},
+		"components": object{"schemas": s.all, "securitySchemes": object{"token": object{"type": "http", "scheme": "bearer", "description": "A token, with its scopes: " + hint.Name("serve token") + "."}}},
 	})
 	if err != nil {
 		panic(err) // maps of text

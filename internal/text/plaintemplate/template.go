@@ -178,7 +178,7 @@ func (s *state) loop(dot any, n *parse.RangeNode) error {
 		if v.Type().Key().Kind() != reflect.String {
 			return s.errorf(n, "range can't iterate over %v", v)
 		}
-		keys := slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		keys := slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) //flowvet:ignore they are sorted
 		for i := 0; i < len(keys) && err == nil; i++ {
 			some, err = true, once(keys[i].Interface(), v.MapIndex(keys[i]).Interface())
 		}
