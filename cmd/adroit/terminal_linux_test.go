@@ -193,6 +193,19 @@ func TestAlwaysInTheProject(t *testing.T) {
 	if code, out := p.run("run", "hand", "make it", "-m", "script:../turns.yaml", "-C", "../other"); code != 4 {
 		t.Errorf("in another project: %d\n%s", code, out)
 	}
+	if code, out := p.run("run", "hand", "make it", "-m", "script:../turns.yaml", "--sandbox", "off"); code != 4 {
+		t.Errorf("without the sandbox that it was answered for: %d\n%s", code, out)
+	}
+	conf := p.path("home/.config/adroit/config.yaml")
+	if err := os.WriteFile(conf, []byte("sandbox: {net: open}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := p.run("run", "hand", "make it", "-m", "script:../turns.yaml"); code != 4 {
+		t.Errorf("with the network: %d\n%s", code, out)
+	}
+	if err := os.Remove(conf); err != nil {
+		t.Fatal(err)
+	}
 	if _, out := p.run("trust", "--list"); !regexp.MustCompile(`always +allow shell .touch made.txt`).MatchString(out) {
 		t.Errorf("listed is\n%s", out)
 	}

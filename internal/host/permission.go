@@ -66,7 +66,7 @@ func (h Host) command(m turn.PermissionContext, p Invocation) func() (permit.Do,
 		return nil
 	}
 	return func() (permit.Do, string) {
-		switch ok, own := permit.Harmless(ruleCall(m, p, permit.Ask).Script, p.Env.Files.Dir()); {
+		switch ok, own := permit.Harmless(ruleCall(m, p, permit.Ask).Script, p.Env.Files.Dir(), leadsOut(p.Env)); {
 		case !ok:
 			return permit.Ask, ""
 		case own && (h.Trusted == nil || !h.Trusted()):
@@ -512,7 +512,7 @@ func (h Host) idle(s flow.Step, t tools.Tool) bool {
 	most := func() Confinement { return Confinement{Sandbox: "full", Network: "off"} } // that any host allows
 	p := Invocation{Step: s, Tool: t, Args: use.Args}
 	runs := func() (permit.Do, string) {
-		if ok, _ := permit.Harmless(turn.TextArgument(use.Args, t.Command), "/"); ok { // in some directory
+		if ok, _ := permit.Harmless(turn.TextArgument(use.Args, t.Command), "/", nil); ok { // in some directory
 			return permit.Allow, ""
 		}
 		return permit.Ask, ""

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -396,6 +397,27 @@ func follower(env *tools.Env) func(name string, wild bool) (names []string, unkn
 			}
 		}
 		return names, unknown
+	}
+}
+
+// leadsOut reports whether a name leads out of the workspace by a link, or may.
+func leadsOut(env *tools.Env) func(name string, wild bool) bool {
+	return func(name string, wild bool) bool {
+		if path.IsAbs(name) {
+			in, ok := env.Files.Tree.Inside(name)
+			if !ok {
+				return true
+			}
+			name = in
+		}
+		all, more := []string{name}, false
+		if wild {
+			all, more = expand(env, name)
+		}
+		return more || slices.ContainsFunc(all, func(n string) bool {
+			_, err := env.Files.Tree.Resolve(n, n, true)
+			return err != nil
+		})
 	}
 }
 

@@ -6,17 +6,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/adroit-run/adroit/internal/host/jobdir"
 	"iter"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/host/jobdir"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/lock"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/work/sandbox"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -115,7 +116,7 @@ func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSen
 		if AuthorityOf(ctx) != nil {
 			return nil, problem.Invalidf("leave keep out: then the rule holds for this job", "only the owner of the runtime keeps a rule for a project")
 		}
-		if err := rt.keepRule(j.Dir, sent.Question); err != nil {
+		if err := rt.keepRule(j.Dir, sent.Question, signal); err != nil {
 			return nil, err
 		}
 	}
@@ -144,10 +145,17 @@ func answerEvent(ctx context.Context, s flow.Signal) (*event.Event, error) {
 }
 
 // keepRule keeps the rule that always means for a question, for later jobs of the project in dir.
-func (rt *Runtime) keepRule(dir string, q *jobs.Question) error {
+func (rt *Runtime) keepRule(dir string, q *jobs.Question, answer flow.Signal) error {
+	var how struct{ Always bool }
+	if name, _, _ := strings.Cut(answer.Name, "@"); name != "approve" || json.Unmarshal(answer.Value, &how) != nil || !how.Always {
+		return problem.Invalidf("leave keep out", "only an approval of always has a rule that could be kept")
+	}
 	var about executor.Question
 	if q == nil || json.Unmarshal(q.About, &about) != nil || about.Always == nil {
 		return problem.Invalidf("leave keep out", "the question has no rule that could be kept")
+	}
+	if about.Sandbox == "" || about.Sandbox == string(sandbox.Off) {
+		return problem.Invalidf("leave keep out", "a rule is kept for commands in a sandbox, and this one runs without")
 	}
 	store, err := rt.trustStore()
 	if err != nil {
@@ -156,7 +164,7 @@ func (rt *Runtime) keepRule(dir string, q *jobs.Question) error {
 	if from, err := jobdir.Origin(rt.data(), dir); err == nil && from != "" {
 		dir = from // a worktree is gone with its job
 	}
-	if err := store.Allow(dir, *about.Always); err != nil {
+	if err := store.Allow(dir, *about.Always, about.Network == "open"); err != nil {
 		return problem.Invalidf("leave keep out", "%v", err)
 	}
 	return nil

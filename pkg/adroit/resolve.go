@@ -48,7 +48,7 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 	if p.Context, err = d.Context(ctx, files, rt.o.Skills, rt.o.ProjectBytes); err != nil {
 		return t, p, err
 	}
-	env, err := rt.env(ctx, in, dir, m)
+	env, err := rt.env(ctx, in, dir, c, m)
 	if err != nil {
 		return t, p, err
 	}
@@ -104,14 +104,16 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 
 // env is that of the options with what the source of models knows, and what was kept for the
 // project in dir.
-func (rt *Runtime) env(ctx context.Context, in agents.Input, dir string, m ModelSource) (agents.Env, error) {
+func (rt *Runtime) env(ctx context.Context, in agents.Input, dir string, c JobConfig, m ModelSource) (agents.Env, error) {
 	env := agents.Env{Defaults: rt.o.Defaults, Lesser: m.Unset}
 	if rt.trust != nil && dir != "" {
-		kept, err := rt.trust.Rules(dir)
+		kept, err := rt.trust.Rules(dir, rt.o.Sandbox.NetOpen)
 		if err != nil {
 			return env, err
 		}
-		env.Rules = append(slices.Clip(env.Rules), kept...)
+		if len(kept) > 0 && rt.fence(ctx, c).Sandbox != string(sandbox.Off) { // where they were given
+			env.Rules = append(slices.Clip(env.Rules), kept...)
+		}
 	}
 	env.Window = func(ref string) (tokens, most int) { return m.Stated(ctx, ref) }
 	route := func(ref string) (executor.Route, error) { return m.Route(ctx, ref) }

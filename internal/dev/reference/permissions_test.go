@@ -51,6 +51,7 @@ var calls = []struct{ tool, args, words, reason string }{
 	{"shell", `{"command":"ls -l src"}`, "`ls -l src`", "it is known to only read"},
 	{"shell", `{"command":"cat go.mod | head -5"}`, "`cat go.mod \\| head -5`", "it is known to only read"},
 	{"shell", `{"command":"git status && git diff"}`, "`git status && git diff`", "it is known to only read"},
+	{"shell", `{"command":"cd web && git status"}`, "`cd web && git status`", "what looks like a repository there may name programs for git to run"},
 	{"shell", `{"command":"go test ./..."}`, "`go test ./...`", "a build or test of the project, whose code the sandbox confines"},
 	{"shell", `{"command":"npm run build"}`, "`npm run build`", "a build or test of the project, whose code the sandbox confines"},
 	{"shell", `{"command":"go test -exec ./x ./..."}`, "`go test -exec ./x ./...`", "an option starts a program"},

@@ -190,7 +190,7 @@ func TestAllowedRunsNothingElse(t *testing.T) {
 	for range n {
 		p := newPair(r)
 		key := fmt.Sprint(p)
-		reads, own := permit.Harmless(p.script, "/w")
+		reads, own := permit.Harmless(p.script, "/w", nil)
 		if v := p.rules.Judge(shell(p.script)); v.Do != permit.Allow && (!reads || own) || seen[key] {
 			continue
 		}

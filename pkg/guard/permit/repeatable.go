@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
 // Repeatable reports whether shell text is known to do nothing but build, test, lint or
@@ -258,14 +260,13 @@ var (
 	textual   = words(`echo printf test [ which type seq expr sleep basename dirname tr`)
 )
 
-// reading are commands that only read, and checking the project's own builds, tests and linters, as
-// long as their options are known to be harmless.
+// reading are commands that only read, and checks the project's own builds, tests and linters, and
+// what starts programs or hooks that its files name, as long as their options are known to be harmless.
 var (
 	reading = sync.OnceValue(func() Rules {
 		return allowing(`rg *, fd *, fdfind *, find, find *, diff *, file *, tree, tree *, jq *, yq *, sort *, sort, uniq, uniq *, shuf *, sed *, gsed *, awk *, gawk *, mawk *, nawk *, xxd *,
 			shellcheck *, gofmt *, goimports *, gofumpt *, go version, go version *, go doc *, go env, go env *, go list *, pip list *, pip show *, pip3 list *, pip3 show *, npm ls *,
-			npm list *, pnpm ls *, pnpm list *, cargo tree *, cargo metadata *, node --version, python --version, python3 --version, cargo --version, rustc --version, make --version,
-			npm --version, git version, git --version, git branch, git branch -a, git branch -r, git branch -v, git branch -vv, git branch --list, git branch --show-current, git tag,
+			npm list *, node --version, python --version, python3 --version, make --version, npm --version, git version, git --version, git branch, git branch -a, git branch -r, git branch -v, git branch -vv, git branch --list, git branch --show-current, git tag,
 			git tag -l, git tag --list, git remote, git remote -v, git stash list, git worktree list, git config --get *, git config -l, git config --list,
 			` + patterns("git --no-pager ", "diff log show") + patterns("git ", `status diff log show blame annotate grep ls-files ls-tree rev-parse rev-list merge-base name-rev show-ref
 			for-each-ref cat-file describe shortlog count-objects check-ignore check-attr cherry whatchanged diff-tree diff-index diff-files range-diff`))
@@ -273,6 +274,7 @@ var (
 	checks = sync.OnceValue(func() Rules {
 		return allowing(`staticcheck *, golangci-lint run, golangci-lint run *, pytest, pytest *, py.test *, tsc, tsc *, eslint *, prettier -c *, prettier --check *, prettier -l *, ruff check,
 			ruff check *, ruff format --check *, black --check *, black --diff *, isort --check *, isort --check-only *, mypy *, flake8, flake8 *,
+			pnpm ls *, pnpm list *, cargo tree *, cargo metadata *, cargo --version, rustc --version,
 			` + patterns("go ", "build test vet") + patterns("cargo ", "build b test t check c clippy bench") +
 			patterns("npm ", "test t") + patterns("pnpm ", "test t") + patterns("yarn ", "test") + patterns("bun ", "test") +
 			patterns("npm run ", scriptNames) + patterns("pnpm run ", scriptNames) + patterns("yarn run ", scriptNames) + patterns("bun run ", scriptNames))
@@ -305,20 +307,24 @@ func allowing(list string) (rules Rules) {
 // project's own builds, tests and linters besides, which is own. It is for commands in a sandbox
 // that has no network and can write nowhere but in the workspace: what the project's code does
 // there, no parser knows. Options that start programs or write files, redirections to files,
-// names outside of dir, and whatever is made up at run time are not harmless.
-func Harmless(text, dir string) (harmless, own bool) {
+// names outside of dir, and whatever is made up at run time are not harmless. out, unless it is
+// nil, reports whether a name of dir leads out of it by a link; wild means that it has wildcards.
+func Harmless(text, dir string, out func(name string, wild bool) bool) (harmless, own bool) {
 	s := read(text)
 	if len(s.opaque) > 0 || len(s.writes) > 0 || len(s.commands) == 0 {
 		return false, false
 	}
-	if slices.ContainsFunc(s.reads, func(name string) bool { return outside(name, dir) }) {
+	at := place{dir: dir, out: out}
+	if at.dirs, at.lost = s.dirs(); slices.ContainsFunc(s.reads, func(name string) bool { return at.left(word{text: name, static: true}) }) {
 		return false, false
 	}
 	for _, c := range s.commands {
 		switch c = unwrapped(c); {
-		case !c.stays(dir):
+		case !c.stays(at):
 			return false, false
 		case c.free, c.reads():
+			// Below the top git obeys what it finds there, as a bare repository that the project has brought.
+			own = own || s.moves && path.Base(c.words[0].text) == "git"
 		case c.builds():
 			own = true
 		default:
@@ -337,10 +343,49 @@ func unwrapped(c command) command {
 	return c
 }
 
-// stays reports whether nothing that the words of a command name lies outside of dir.
-func (c command) stays(dir string) bool {
+// A place is where the commands of a script run.
+type place struct {
+	dir  string
+	dirs []string // of dir that they may have gone to
+	lost bool     // there are others
+	out  func(name string, wild bool) bool
+}
+
+// left reports whether a word may name what lies outside.
+func (p place) left(w word) bool {
+	upward := func(part string) bool { // .* and ..* may be the directory above
+		return len(part) > 1 && part[0] == '.' && strings.IndexByte(".*?[", part[1]) >= 0
+	}
+	switch {
+	case outside(w.text, p.dir), w.glob && slices.ContainsFunc(strings.Split(w.text, "/"), upward):
+		return true
+	case p.out == nil:
+		return false
+	case path.IsAbs(w.text):
+		return w.text != "/dev/null" && p.out(w.text, w.glob)
+	}
+	return p.lost || slices.ContainsFunc(p.dirs, func(dir string) bool { return p.out(dir+"/"+w.text, w.glob) })
+}
+
+// What a program opens though no word of its command names it, by the program: its script does so, or it
+// follows the links of a directory.
+var (
+	scriptOpens = lazyregexp.New(`ARGV|SYMTAB|import|include|load|modulemeta`)
+	opens       = map[string]*lazyregexp.Regexp{
+		"awk": scriptOpens, "gawk": scriptOpens, "mawk": scriptOpens, "nawk": scriptOpens, "jq": scriptOpens, "yq": scriptOpens,
+		"grep": linksFollowed, "egrep": linksFollowed, "fgrep": linksFollowed, "diff": lazyregexp.New(`^-[A-Za-z]*r|^--rec`), "find": lazyregexp.New(`^-L|^--?follow$`),
+		"rg": linksSearched, "fd": linksSearched, "fdfind": linksSearched, "du": linksSearched, "ls": linksSearched, "tree": lazyregexp.New(`^-[A-Za-z]*l`),
+	}
+	linksFollowed = lazyregexp.New(`^-[A-Za-z]*R|^--deref`)
+	linksSearched = lazyregexp.New(`^-[A-Za-z]*L|^--follow|^--deref`)
+	// patternGiven is an option that has what else the first operand is.
+	patternGiven = lazyregexp.New(`^-[A-Za-z]*[ef]|^--(e|f|reg)`)
+)
+
+// stays reports whether nothing that the words of a command name lies outside.
+func (c command) stays(at place) bool {
 	in, base := path.Split(c.words[0].text)
-	if in != "" && in != "/bin/" && in != "/usr/bin/" && outside(in, dir) {
+	if in != "" && in != "/bin/" && in != "/usr/bin/" && outside(in, at.dir) {
 		return false
 	}
 	first := wordFirst.has(base)
@@ -349,15 +394,28 @@ func (c command) stays(dir string) bool {
 		switch {
 		case textual.has(base) && w.single():
 		case w.number:
-		case !w.static:
+		case !w.static, opens[base] != nil && opens[base].MatchString(w.text), option && base != "git" && namesFrom(w.text):
 			return false
-		case first && !option:
+		case option && (at.left(w) || slices.ContainsFunc(append(partsOf(w.text), clustered(w.text)), func(part string) bool { return outside(part, at.dir) })):
+			return false
+		case option:
+			first = first && !patternGiven.MatchString(w.text)
+		case first:
 			first = false
-		case outside(w.text, dir), option && slices.ContainsFunc(partsOf(w.text), func(part string) bool { return outside(part, dir) }):
+		case at.left(w):
 			return false
 		}
 	}
 	return true
+}
+
+// clustered is the end of an option like -rf/etc/passwd from its first slash on, "" if it has none.
+func clustered(option string) string {
+	i := strings.IndexByte(option, '/')
+	if i < 2 || option[1] == '-' || strings.Contains(option[:i], "=") {
+		return ""
+	}
+	return option[i:]
 }
 
 // outside reports whether a name leads out of dir.

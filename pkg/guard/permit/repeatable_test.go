@@ -1,6 +1,9 @@
 package permit
 
-import "testing"
+import (
+	"path"
+	"testing"
+)
 
 func TestRepeatable(t *testing.T) {
 	for text, want := range map[string]bool{
@@ -36,13 +39,25 @@ func TestHarmless(t *testing.T) {
 	for text, want := range map[string]string{
 		"ls": reads, "ls -la src": reads, "pwd": reads, "cat go.mod": reads, "cat src/*.go | head -50": reads, "git status": reads, "git --no-pager log --oneline -5": reads,
 		"git diff HEAD~1 -- a.go": reads, "git branch": reads, "grep -rn '/api/v1' .": reads, "rg -n foo src": reads, "find . -name '*.go' -type f": reads, "sed -n '10,20p' a.go": reads,
-		"wc -l *.go": reads, "find . -name x -exec cat {} +": no, "cd sub && ls": reads, "cat /home/me/repo/a.go": reads, "cd sub && git log -1": reads, "go doc fmt": reads,
+		"wc -l *.go": reads, "find . -name x -exec cat {} +": no, "cd sub && ls": reads, "cat /home/me/repo/a.go": reads, "cd sub && git log -1": own, "go doc fmt": reads,
 		"test -f a && echo yes || echo no": reads, "cat a 2>/dev/null": reads, "sh -c 'ls -l'": reads, "/bin/ls": reads, "gofmt -l .": reads, "sort a.txt | uniq -c": reads,
 		"for i in 1 2 3; do echo $i; done": no, "echo \"$HOME\"": reads, "git config --get user.name": reads, "awk '/x/ {print $1}' a.txt": reads, "ls >/dev/null": reads,
 
 		"go test ./...": own, "go build ./... && go vet ./...": own, "go test -run TestX -v ./pkg 2>&1 | tail -20": own, "make": own, "make test": own, "npm test": own, "npm run build": own,
 		"pytest -q": own, "python3 -m pytest -q tests": own, "cargo test": own, "./test.sh": own, "sh build.sh": own, "CI=1 go test ./...": own, "timeout 60 go test ./...": own,
 		"cd web && npm test": own, "./gradlew test": own, "just test": own, "tsc --noEmit": own,
+
+		// What the project's files start, though it only lists.
+		"cargo tree": own, "cargo metadata --offline": own, "cargo --version": own, "rustc --version": own, "pnpm ls": own, "cd sub; git status": own, "cat a && git status": reads,
+
+		// Names that are no first operand, of options, of scripts, of links.
+		"grep -eroot /etc/passwd": no, "grep --regexp=root /etc/passwd": no, "grep -f pats /etc/passwd": no, "sed --expression=p /etc/passwd": no, "sed -ep /etc/passwd": no, "rg -e x /etc/passwd": no,
+		"rg --files /home/other": no, "rg -f /etc/passwd a": no, "grep -rf/etc/passwd a": no, "grep -rf../x a": no, "hexdump -vf/etc/passwd a": no, "du -aX/etc/passwd": no, "grep -e x -- a": reads, "rg --files src": reads,
+		"awk 'BEGIN{ARGV[1]=\"/etc/passwd\";ARGC=2}{print}'": no, "awk -F: '{print $1}' a": reads, "jq -n 'import \"c\" as $d {search:\"/home/me/.docker\"}; $d'": no, "jq '.a[]' a.json": reads,
+		"yq 'load_str(\"/etc/passwd\")' a": no, "yq -n 'load(\"/etc/x\")'": no, "cat .?/x": no, "cat .*": no, "ls -d .*/x": no, "cat ..*/x": no, "cat .git*": reads, "ls .[a-z]*": no, "wc --files0-from=a": no,
+		"cat link": no, "cat <link": no, "cat sub/link": no, "cd sub && cat link": no, "cd link; ls": no, "cat links/*": no, "cat sub/*": reads, "diff link a": no, "git diff --no-index link a": no, "echo link": reads,
+		"grep link a": reads, "grep a link": no, "grep -R x .": no, "grep -Rn x .": no, "grep --dereference-recursive x .": no, "find -L . -name x": no, "find . -follow": no, "rg -L x": no, "rg --follow x": no, "tree -l": no,
+		"diff -r a b": no, "ls -LR": no, "du -L .": no, "grep -rn x .": reads,
 
 		// Options that run something else, or write.
 		"go vet -vettool=./evil ./...": no, "go build -toolexec ./evil ./...": no, "go test -exec ./evil": no, "go build -o /tmp/x .": no, "go test -coverprofile=c.out": no, "go env -w GOFLAGS=x": no,
@@ -73,7 +88,9 @@ func TestHarmless(t *testing.T) {
 		"curl example.com": no, "wget x": no, "nc x 1": no, "ssh x": no, "go get x": no, "go run .": no, "go generate": no, "go install x": no, "go mod tidy": no, "npm install": no, "pip install x": no,
 		"cargo add x": no, "cargo run": no, "env": no, "printenv": no, "kill 1": no, "sudo ls": no, "exec evil": no, "trap evil EXIT": no, "ls >/dev/tcp/x/1": no, "": no, "watch evil": no, "xargs evil": no,
 	} {
-		harmless, mine := Harmless(text, "/home/me/repo")
+		harmless, mine := Harmless(text, "/home/me/repo", func(name string, wild bool) bool {
+			return path.Base(name) == "link" || wild && path.Dir(name) == "links"
+		})
 		got := no
 		if harmless {
 			got = reads

@@ -83,7 +83,7 @@ type book struct {
 
 type page struct {
 	Files map[string]word `json:"files"`
-	Rules []permit.Rule   `json:"rules,omitempty"` // which a person has kept for the project
+	Rules []rule          `json:"rules,omitempty"` // which a person has kept for the project
 	Since time.Time       `json:"since"`
 }
 
@@ -117,9 +117,16 @@ func (s *Store) Record(st Status, files []File, trust bool) error {
 	})
 }
 
-// Allow keeps a rule that allows a command in the work tree that dir is in, for later jobs.
+// A rule was kept for commands in a sandbox.
+type rule struct {
+	permit.Rule
+	Network bool `json:"network,omitempty"` // they had the network
+}
+
+// Allow keeps a rule that allows a command in the work tree that dir is in, for later jobs whose
+// commands are in a sandbox, too, and have the network only if network is set.
 // A rule that takes rights away, or allows more than a command, is refused.
-func (s *Store) Allow(dir string, r permit.Rule) error {
+func (s *Store) Allow(dir string, r permit.Rule, network bool) error {
 	if r.Do != permit.Allow || r.Command == "" || r.Tool == "" {
 		return fmt.Errorf("the rule %s allows no command of one tool, and is not kept", r)
 	}
@@ -132,26 +139,34 @@ func (s *Store) Allow(dir string, r permit.Rule) error {
 	}
 	return s.change(func(b *book) bool {
 		p := b.Roots[top(real)]
-		if slices.Contains(p.Rules, r) {
+		kept := rule{r, network}
+		if slices.Contains(p.Rules, kept) {
 			return false
 		}
 		if p.Files == nil {
 			p.Files = map[string]word{}
 		}
-		p.Rules, p.Since = append(p.Rules, r), time.Now().UTC().Truncate(time.Second)
+		p.Rules, p.Since = append(p.Rules, kept), time.Now().UTC().Truncate(time.Second)
 		b.Roots[top(real)] = p
 		return true
 	})
 }
 
-// Rules are those that were kept for the work tree that dir is in.
-func (s *Store) Rules(dir string) (permit.Rules, error) {
+// Rules are those that were kept for the work tree that dir is in, and for commands with the network
+// if network is set.
+func (s *Store) Rules(dir string, network bool) (permit.Rules, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, fmt.Errorf("reading what is trusted: %w", err)
 	}
 	b, err := s.read()
-	return b.Roots[top(real)].Rules, err
+	var out permit.Rules
+	for _, r := range b.Roots[top(real)].Rules {
+		if r.Network || !network {
+			out = append(out, r.Rule)
+		}
+	}
+	return out, err
 }
 
 // Revoke forgets all that was said of the work tree that dir is in, and reports
@@ -196,7 +211,10 @@ func (s *Store) List() ([]Place, error) {
 	}
 	var out []Place
 	for _, root := range slices.Sorted(maps.Keys(b.Roots)) {
-		p := Place{Root: root, Allowed: b.Roots[root].Rules, Since: b.Roots[root].Since}
+		p := Place{Root: root, Since: b.Roots[root].Since}
+		for _, r := range b.Roots[root].Rules {
+			p.Allowed = append(p.Allowed, r.Rule)
+		}
 		for _, f := range slices.Sorted(maps.Keys(b.Roots[root].Files)) {
 			if b.Roots[root].Files[f].Trust {
 				p.Trusted = append(p.Trusted, f)

@@ -247,9 +247,9 @@ func Always(q *executor.Question) string {
 }
 
 // Keepable reports whether the rule of an answer of always can be kept for the project of the job:
-// that of a command can. q may be nil.
+// that of a command in a sandbox can. q may be nil.
 func Keepable(q *executor.Question) bool {
-	return q != nil && q.Always != nil && q.Always.Command != "" && q.Always.Tool != ""
+	return q != nil && q.Always != nil && q.Always.Command != "" && q.Always.Tool != "" && q.Sandbox != "" && q.Sandbox != "off"
 }
 
 // PaintQuestion paints the lines that a call adds and removes.
