@@ -191,7 +191,7 @@ const (
 )
 
 // kept returns the answer to a question about the state of a repository that has a digest: from
-// the cache, or by asking. An error is not kept.
+// the cache, or by asking. An error is not kept, nor is an answer that may be about another state.
 func kept[T any](f *finding, question, state string, ask func() (T, error)) (answer T, err error) {
 	if state == "" {
 		return ask()
@@ -200,8 +200,10 @@ func kept[T any](f *finding, question, state string, ask func() (T, error)) (ans
 	if load(file, &answer) {
 		return answer, nil
 	}
-	if answer, err = ask(); err == nil {
-		store(file, answer)
+	if answer, err = ask(); err == nil && file != "" {
+		if _, refs, staged := storedDigests(f.top); state == refs || state == staged { // nobody has changed it meanwhile
+			store(file, answer)
+		}
 	}
 	return answer, err
 }

@@ -122,7 +122,9 @@ type version struct {
 func (g *Repo) versions(ctx context.Context, want func(name string) bool, specs ...string) ([]version, error) {
 	// ":mode mode object object status NUL path NUL", of all branches and the last commit.
 	args := append([]string{"log", "--all", "--format=", "--raw", "--no-abbrev", "--no-renames", "-m", "--no-ext-diff", "-z", "--"}, specs...)
-	b, err := g.RunPlumbing(ctx, [][2]string{{"log.showRoot", "true"}, {"diff.relative", "false"}}, process.Cmd{Args: args, Timeout: historyTimeout})
+	// A commit graph is a file that commands may write, and git goes by what it has of parents.
+	settings := [][2]string{{"log.showRoot", "true"}, {"diff.relative", "false"}, {"core.commitGraph", "false"}}
+	b, err := g.RunPlumbing(ctx, settings, process.Cmd{Args: args, Timeout: historyTimeout})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -184,4 +185,66 @@ func TestFileSecretsKept(t *testing.T) {
 	want(dir, hidden)
 	dirtest.Git(t, dir, "checkout", "-q", "HEAD^")
 	want(dir, "first11value fourth44value second22value")
+}
+
+// An answer that was found while the refs changed is not kept for the refs as they were.
+func TestFileSecretsMeanwhile(t *testing.T) {
+	_, dir := gitRepo(t)
+	dirtest.Git(t, dir, "branch", "other")
+	dirtest.Git(t, dir, "branch", "-D", "other") // which may leave an empty packed-refs
+	f := &finding{SecretSearch: SecretSearch{Names: &rootfs.DenyList{}, Data: t.TempDir()}, top: dir}
+	f.common, f.refs, f.staged = storedDigests(dir)
+	asked := 0
+	ask := func() (int, error) {
+		if asked++; asked == 1 {
+			dirtest.Git(t, dir, "branch", "other")
+		}
+		return asked, nil
+	}
+	for want := range 3 {
+		if got, err := kept(f, "x", f.refs, ask); err != nil || got != min(want, 1)+1 {
+			t.Errorf("answer %d is %d: %v", want, got, err)
+		}
+		dirtest.Git(t, dir, "branch", "-f", "other")
+		dirtest.Git(t, dir, "branch", "-D", "other")
+		if _, refs, _ := storedDigests(dir); refs != f.refs {
+			t.Fatal("the refs are not as they were")
+		}
+	}
+}
+
+// A commit graph that a command has written hides no commit.
+func TestFileSecretsCommitGraph(t *testing.T) {
+	_, dir := gitRepo(t)
+	for _, text := range []string{"A=first11value\n", "A=second22value\n", "A=third33value\n"} {
+		dirtest.Write(t, filepath.Join(dir, ".env"), text)
+		dirtest.Git(t, dir, "add", "-f", ".env")
+		dirtest.Git(t, dir, "commit", "-qm", "x")
+	}
+	dirtest.Git(t, dir, "commit-graph", "write", "--reachable")
+	file := filepath.Join(dir, ".git/objects/info/commit-graph")
+	b, err := os.ReadFile(file)
+	dirtest.Must(t, err)
+	at := int64(0)
+	for i := 8; i < 200; i += 12 { // the table of contents
+		if string(b[i:i+4]) == "CDAT" {
+			at = int64(binary.BigEndian.Uint64(b[i+4:]))
+			break
+		}
+	}
+	for i := at; i+36 <= int64(len(b))-20; i += 36 { // each commit: tree, first parent, second parent, generation and time
+		binary.BigEndian.PutUint32(b[i+20:], 0x70000000) // no parent
+	}
+	dirtest.Must(t, os.Chmod(file, 0o600))
+	dirtest.Must(t, os.WriteFile(file, b, 0o600))
+	if log := dirtest.Git(t, dir, "log", "--format=%s", "--all"); strings.Count(log, "x") != 1 {
+		t.Skipf("this git does not go by the graph: %q", log)
+	}
+	var values []string
+	for _, k := range FileSecrets(t.Context(), dir, SecretSearch{}) {
+		values = append(values, k.Value)
+	}
+	if !slices.Contains(values, "first11value") || !slices.Contains(values, "second22value") {
+		t.Errorf("found %q", values)
+	}
 }
