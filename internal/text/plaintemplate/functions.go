@@ -75,8 +75,8 @@ func last(first any, more ...any) any {
 }
 
 func call(fn any, args ...any) (any, error) {
-	if reflect.ValueOf(fn).Kind() != reflect.Func {
-		return nil, fmt.Errorf("call of %T, which is no function", fn)
+	if f := reflect.ValueOf(fn); f.Kind() != reflect.Func || f.IsNil() {
+		return nil, fmt.Errorf("call of %T, which is no function or nil", fn)
 	}
 	return apply("call", fn, args)
 }

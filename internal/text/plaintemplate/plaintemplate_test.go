@@ -49,6 +49,7 @@ func funcs() map[string]any {
 	return map[string]any{
 		"has":  func(name string) bool { return name == "read" },
 		"join": func(sep string, v any) (string, error) { return sep, fmt.Errorf("no list: %T", v) },
+		"none": func() func() string { return nil },
 		"glue": func(sep string, v any) string { return fmt.Sprint(v, sep) },
 	}
 }
@@ -237,7 +238,7 @@ func TestCases(t *testing.T) {
 		`{{/* nothing */}}{{- "x" -}}  {{printf "%d %s" .Count .Name | len}}`,
 		`{{and (has "read") .Inputs.missing}}`, `{{or (has "read") .Inputs.missing}}`,
 		`{{le .Count 2 }}{{ge .Count 3}}{{gt 2.5 1.5}}{{eq .Wide 200}}{{lt -1 .Wide}}`,
-		`{{index .Inputs.map "a" 0}}{{slice .Name 1}}{{slice .Tools 0 1 1}}`,
+		`{{index .Inputs.map "a" 0}}{{slice .Name 1}}{{slice .Tools 0 1 1}}`, `{{call none}}`,
 	} {
 		compare(t, text, &n, &n)
 	}
