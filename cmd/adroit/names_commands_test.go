@@ -20,13 +20,13 @@ var nameChanges = map[string]string{
 	"TestBackupKilled":  "backup, restore",
 	"TestTreesKilled":   "run",
 	"TestPRKilled":      "pr",
-	"one file, put in place whole by a rename, or one file taken away": "config set, trust, mcp add, mcp login, mcp logout, mcp check, login, logout, models check, models forget, failures propose",
+	"one file, put in place whole by a rename, or one file taken away": "config set, trust, mcp add, mcp login, mcp logout, mcp check, login, logout, models check, models forget, failures propose, serve token add, serve token revoke",
 	"one transaction of the database":                                  "memory add, memory edit, memory forget, memory import, failures forget",
 	"not killed yet: the entry goes first, as one file; records and caches of the server that a kill leaves are not taken away later": "mcp remove",
 	"new files only, which it refuses to put over others":                                                                             "agents new, init, tools new",
-	"runs a job, as run does": "acp, answer, approve, chat, commit, compare, continue, demo, deny, fix, jobs cancel, jobs resume, jobs retry, mcp call, mcp serve, serve, signal, tools call",
+	"runs a job, as run does": "acp, answer, approve, chat, commit, compare, continue, demo, deny, fix, jobs cancel, jobs resume, jobs retry, mcp call, mcp serve, signal, tools call, worker",
 	"Ollama has the files":    "models pull",
-	"reads": "agents lint, agents list, agents show, completion, config get, config path, config show, doctor, failures list, jobs artifacts, jobs diff, jobs graph, jobs list, jobs logs, jobs show, jobs steps, jobs transcript, jobs wait, " +
+	"reads": "agents lint, agents list, agents show, completion, config get, config path, config show, doctor, failures list, jobs artifacts, jobs audit, jobs diff, jobs graph, jobs list, jobs logs, jobs show, jobs steps, jobs transcript, jobs wait, " +
 		"mcp list, memory export, memory list, memory show, models list, pipelines graph, pipelines lint, pipelines list, pipelines schema, pipelines show, skills list, skills show, stats, tools lint, tools list, tools show, update, version",
 }
 
