@@ -126,7 +126,7 @@ func TestOverlayInTheBackground(t *testing.T) {
 	dirtest.Write(t, filepath.Join(dir, "x"), "")
 }
 
-// Several commands at once each have their own; of two that write one file, the
+// Several commands at once, which sleep until the last one has begun, each have their own; of two that write one file, the
 // second is merged or kept aside.
 func TestOverlaysAtOnce(t *testing.T) {
 	t.Parallel()
@@ -140,7 +140,7 @@ func TestOverlaysAtOnce(t *testing.T) {
 			if i < 2 {
 				edit = []string{"sed -i '1i first' both", "echo last >>both"}[i]
 			}
-			o, err := r.Run(ledger.AtStep(t.Context(), fmt.Sprint(i)), Cmd{Shell: fmt.Sprintf("sleep 0.5; echo %d >one; echo %d >own%d; mkdir -p d; echo %d >d/%d; %s", i, i, i, i, i, edit), Snapshot: true})
+			o, err := r.Run(ledger.AtStep(t.Context(), fmt.Sprint(i)), Cmd{Shell: fmt.Sprintf("sleep 2; echo %d >one; echo %d >own%d; mkdir -p d; echo %d >d/%d; %s", i, i, i, i, i, edit), Snapshot: true})
 			if err != nil {
 				t.Error(err)
 			}
