@@ -30,6 +30,9 @@ func (s Step) patience() (d time.Duration, err error) {
 	case KindSleep:
 		err = json.Unmarshal(s.Input, &d)
 	case KindAwait:
+		if s.polling {
+			return noWait, nil
+		}
 		var w Wait
 		err = json.Unmarshal(s.Input, &w)
 		d = w.Timeout
@@ -66,7 +69,9 @@ const pollSignals = 50 * time.Millisecond
 // time. The error is errLost where another branch of a race has won.
 func (l *Local) await(s Step, deadline time.Time) (*Record, error) {
 	var w Wait
-	if err := json.Unmarshal(s.Input, &w); err != nil {
+	if s.polling {
+		w = Wait{Signals: []string{s.Name}, Timeout: noWait}
+	} else if err := json.Unmarshal(s.Input, &w); err != nil {
 		return nil, fmt.Errorf("step %s: decoding await: %w", s.Path, err)
 	}
 	var end <-chan time.Time
@@ -77,8 +82,6 @@ func (l *Local) await(s Step, deadline time.Time) (*Record, error) {
 	}
 	race, stop := s.bound.context(l.Ctx)
 	defer stop()
-	tick := time.NewTicker(pollSignals)
-	defer tick.Stop()
 	branches, q := s.bound.contest(), question{}
 	for asked := false; ; {
 		if s.bound.isLost() {
@@ -114,7 +117,7 @@ func (l *Local) await(s Step, deadline time.Time) (*Record, error) {
 			return nil, &ParkedError{Path: s.Path, Signals: w.Signals, About: w.About}
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(pollSignals):
 		case <-end:
 			return nil, nil
 		case <-race.Done():
@@ -502,7 +505,7 @@ func AwaitAny(r *Run, about any, timeout time.Duration, names ...string) (Signal
 }
 
 func await(r *Run, w Wait, accept func(json.RawMessage) error) (Signal, error) {
-	s := Step{Kind: KindAwait, Name: strings.Join(w.Signals, "|"), Keep: w.Timeout >= 0, accept: accept}
+	s := Step{Kind: KindAwait, Name: strings.Join(w.Signals, "|"), Keep: w.Timeout >= 0, accept: accept, polling: w.Timeout == noWait && len(w.Signals) == 1}
 	s, err := r.step(s, w)
 	if err == nil {
 		err = s.untyped(w)

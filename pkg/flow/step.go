@@ -33,8 +33,9 @@ type Step struct {
 	// need not be durable before it is performed.
 	Repeatable bool `json:"-"`
 
-	bound  *bound
-	accept func(value json.RawMessage) error // of an awaiting step; nil takes any value
+	bound   *bound
+	accept  func(value json.RawMessage) error // of an awaiting step; nil takes any value
+	polling bool                              // an await of this process for one signal, its name, that was sent already
 	// What Sum and Digest say, where the engine or the workflow has computed it:
 	// several ask in each step, and nobody changes a step that was asked for.
 	sum, digest string
