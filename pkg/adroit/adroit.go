@@ -21,9 +21,11 @@ package adroit
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,7 +114,8 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	return rt, nil
 }
 
-// open finds the directory of jobs.
+// open finds the directory of jobs. Nobody can guess the name of a temporary one, which is
+// made when a job has something to keep there.
 func (rt *Runtime) open() error {
 	rt.clean = func() error { return nil }
 	data := rt.o.Data
@@ -120,11 +123,13 @@ func (rt *Runtime) open() error {
 		return errors.New("adroit: Options.Data is set and Options.Store is not: write Store: sqlite.Store(dir), of pkg/jobs/sqlite, with dir the Data")
 	}
 	if data == "" {
-		var err error
-		if data, err = os.MkdirTemp("", "adroit-"); err != nil {
-			return err
+		data = filepath.Join(os.TempDir(), "adroit-"+rand.Text())
+		rt.clean = func() error {
+			if _, err := os.Lstat(data); errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return errors.Join(jobdir.RemoveAllTrees(data), os.RemoveAll(data))
 		}
-		rt.clean = func() error { return errors.Join(jobdir.RemoveAllTrees(data), os.RemoveAll(data)) }
 	}
 	rt.home = filepath.Join(data, "jobs")
 	if rt.o.Store != nil {
@@ -172,13 +177,10 @@ func trustIn(dir string) *trust.Store {
 	return trust.In(dir)
 }
 
-// workspaceCaps are what only a workspace can give to a tool.
-const workspaceCaps = tools.Read | tools.Write | tools.Exec | tools.Shell
-
 // Ask asks a model, which may call the tools, and returns its final answer. It is
 // the smallest use of adroit: nothing is kept, and a call that a person would
 // have to approve is refused. It ends within executor.DefaultLimits, and with ctx. The current directory is the workspace of tools
-// that need one; without such a tool none is opened. See [llm.Named] for a
+// that need one; without such a tool none is opened, see [Workspace]. See [llm.Named] for a
 // provider with several models.
 func Ask(ctx context.Context, model llm.Model, prompt string, list ...tools.Tool) (answer string, err error) {
 	if model == nil {
@@ -192,7 +194,6 @@ func Ask(ctx context.Context, model llm.Model, prompt string, list ...tools.Tool
 		return "", err
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
-	rt.bare = !slices.ContainsFunc(list, func(t tools.Tool) bool { return t.Needs&workspaceCaps != 0 })
 	agent := agents.DynamicAgent{Name: "ask", Description: "Answer a prompt.", Prompt: "You answer the user. Use the tools where they help."}
 	for _, t := range list {
 		agent.Tools = append(agent.Tools, t.Name)

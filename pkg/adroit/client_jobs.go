@@ -102,7 +102,7 @@ func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSen
 			return nil, problem.Invalidf("nothing was sent; text is a string, and so is what is no JSON", "%s: %s", full, err)
 		}
 	}
-	if shown, hit := rt.typedSecrets(j.Dir).JSON(s.Value); hit {
+	if shown, hit := rt.typedSecrets(j.Dir, rt.jobOpens(ctx, j, rt.config(j))).JSON(s.Value); hit {
 		return nil, secretRefused("the answer", string(shown))
 	}
 	signal := flow.Signal{Name: full, Value: s.Value}

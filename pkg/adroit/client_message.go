@@ -53,7 +53,7 @@ func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*j
 	}
 	m.Text = strings.TrimSpace(m.Text)
 	var replaced []secret.Replaced
-	m.Text, replaced = rt.hideTyped(rt.typedSecrets(j.Dir), "the message", m.Text)
+	m.Text, replaced = rt.hideTyped(rt.typedSecrets(j.Dir, rt.jobOpens(ctx, j, rt.config(j))), "the message", m.Text)
 	if m.Text == "" && len(m.Attachments) == 0 && !m.Compact && unread(j) == 0 {
 		return nil, problem.Invalidf(hint.Command("continue %s \"also add a test\"", j.ID), "the message is empty")
 	}
@@ -228,7 +228,7 @@ func (rt *Runtime) changedSince(ctx context.Context, j *jobs.Job) (words string,
 // What differs is reported to the person and, where a model works on its own, to it, and to
 // those of sub-agents and workflows about the directory that they work in.
 func (rt *Runtime) reportLost(ctx context.Context, m *jobs.Manager, j *jobs.Job) error {
-	if j.Status != jobs.Interrupted || rt.bare {
+	if j.Status != jobs.Interrupted {
 		return nil
 	}
 	finished := map[string]bool{}

@@ -142,6 +142,10 @@ func fault(id string, err error) error {
 func (rt *Runtime) started(ctx context.Context, m *jobs.Manager, j *jobs.Job) *Started {
 	s := &Started{Job: j, Sandbox: "unknown"}
 	s.Config, s.Worktree = rt.config(j), rt.worktree(j)
+	if !rt.jobOpens(ctx, j, s.Config) {
+		s.Sandbox = "unused"
+		return s
+	}
 	s.Sandbox = rt.sandboxLevel(s.Config)
 	all, err := m.Store.List(ctx, jobs.Query{Status: []jobs.Status{jobs.Running}, Brief: true})
 	if err != nil {

@@ -8,16 +8,19 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/calling/extagent"
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/host"
 	"github.com/adroit-run/adroit/internal/host/catalog"
 	"github.com/adroit-run/adroit/internal/host/jobdir"
 	"github.com/adroit-run/adroit/internal/lsp"
+	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/exhaustion"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
@@ -83,8 +86,10 @@ func (rt *Runtime) Manager(ctx context.Context) (*jobs.Manager, error) {
 	if store == nil {
 		return nil, errors.New("adroit: Options.Store returned no store and no error")
 	}
-	rt.finishRemovals(ctx, store)
-	rt.reportMerges()
+	if rt.o.Data != "" { // else nobody has begun anything yet
+		rt.finishRemovals(ctx, store)
+		rt.reportMerges()
+	}
 	rt.jobs = &jobs.Manager{Store: store, Workflows: rt.catalog.Workflows(), Mux: rt.mux,
 		Lock:  rt.lock,
 		Clean: func(ev event.Event) event.Event { return host.Clean(rt.o.Secrets, ev) }}
@@ -115,8 +120,10 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := jobdir.SaveJob(rt.data(), j); err != nil {
-		return nil, nil, err
+	if !rt.forgets { // else nobody could undo it later
+		if err := jobdir.SaveJob(rt.data(), j); err != nil {
+			return nil, nil, err
+		}
 	}
 	set, err := rt.tools()
 	if err != nil {
@@ -137,7 +144,8 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 	if rt.o.ToolServers != nil {
 		h.ServerTool = pinned.Lookup
 	}
-	hide, shut, err := rt.openWorkspace(ctx, j, c, &h)
+	opens := rt.jobOpens(ctx, j, c)
+	hide, shut, err := rt.openWorkspace(ctx, j, c, &h, opens)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -157,8 +165,14 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 		if err == nil && len(p.servers) > 0 {
 			err = pinned.Pin(t, p.servers)
 		}
+		if err == nil && !opens {
+			err = needsNone(t)
+		}
 		return t, err
 	}))
+	if !opens {
+		return host.Guard(m, hide), done, nil // its loop asks for no other steps
+	}
 	maps.Copy(m, coordinator.Routes(treeRepairs{Worktrees: h.Worktrees}, rt.catalog.Detectors()))
 	maps.Copy(m, rt.failureMemory(j, treeRepairs{Worktrees: h.Worktrees}, hide).Routes())
 	maps.Copy(m, pipeline.Routes(func(ctx context.Context, in agents.Input) (pipeline.Pinned, error) {
@@ -170,11 +184,16 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 
 // openWorkspace gives a host what its tools may touch, and what happens around
 // their calls. It returns the secrets to hide, and what closes it all.
-func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, h *host.Host) (*secret.Redactor, func() error, error) {
-	if rt.bare {
-		hide, client := rt.o.Secrets, rt.o.Network.Client()
+func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, h *host.Host, opens bool) (*secret.Redactor, func() error, error) {
+	h.Policy = rt.o.Policy
+	if !opens {
+		hide, client := rt.typedSecrets(j.Dir, opens), rt.o.Network.Client()
 		h.Env = func(context.Context, string, string) (*tools.Env, error) { return &tools.Env{HTTP: client}, nil }
-		h.Secrets = hide
+		h.Middleware, h.Secrets = rt.o.Middleware, hide
+		if len(rt.o.Defaults.Prices) == 0 {
+			h.Rate = nil // no model here states its own costs
+		}
+		h.Context = rt.memory.With(func(string) (string, error) { return j.Dir, nil }, hide)
 		return hide, func() error { client.CloseIdleConnections(); return nil }, nil
 	}
 	rt.o.guardOwn()
@@ -186,9 +205,104 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 	runners := hooks.In(b.Dir, rt.o.Hooks)
 	h.New = rt.neverBefore(b)
 	h.Env, h.Bind, h.Fault, h.Revert, h.Worktrees = b.Env, b.Bind, b.Fault, b.Revert, b
-	h.Policy = rt.o.Policy
 	h.Middleware, h.Context, h.Secrets = rt.around(runners, b), rt.memory.With(b.Dir, hide), hide
 	return hide, func() error { return errors.Join(runners.Close(), b.Close()) }, nil
+}
+
+// workspaceCaps are what only a workspace can give to a tool.
+const workspaceCaps = tools.Read | tools.Write | tools.Exec | tools.Shell
+
+// agentByValue is the agent of a request that nothing outside of this program can change, nil
+// if there is none.
+func (rt *Runtime) agentByValue(in agents.Input) *agents.DynamicAgent {
+	if in.Spec != nil {
+		return in.Spec
+	}
+	for i := range rt.o.Literals {
+		if rt.o.Literals[i].Name == in.Agent {
+			return &rt.o.Literals[i]
+		}
+	}
+	return nil
+}
+
+// opens reports whether a job opens its workspace. It does unless what is known of its agent,
+// its request and this runtime shows that nothing will need it. A nil agent is not known.
+func (rt *Runtime) opens(ctx context.Context, agent *agents.DynamicAgent, in agents.Input, c JobConfig, m ModelSource) bool {
+	hooked := slices.ContainsFunc(rt.o.Hooks, func(k hooks.Hook) bool { return k.When != hooks.Ended })
+	if agent == nil || hooked || rt.trust != nil || c.Trust || rt.o.ToolServers != nil || len(c.Servers) > 0 {
+		return true
+	}
+	if in.Pipeline != "" || in.Worktree || in.Parent != nil || in.Branch != nil || in.Conversation != nil || in.Mentions != "" || len(in.Attachments) > 0 {
+		return true
+	}
+	remembers := cmp.Or(in.Memory, agent.Memory, memory.Off) != memory.Off
+	if remembers || agent.Runs() != agents.Workflow.Name || agent.Spawn != nil || len(agent.MCPServers)+len(agent.Skills)+len(agent.Auto) > 0 {
+		return true
+	}
+	works := func(ref string) bool { return extagent.IsAgent(ref) } // in the workspace
+	route, err := m.Route(ctx, in.Model)
+	if err != nil || works(in.Model) || works(route.Model) || slices.ContainsFunc(route.Fallbacks, func(f executor.Fallback) bool { return works(f.Model) }) {
+		return true
+	}
+	set, err := rt.tools()
+	return err != nil || slices.ContainsFunc(agent.Tools, func(name string) bool { return toolNeeds(set, name) }) || criterionNeeds(set, agent.Done)
+}
+
+// jobOpens is opens of a job that is there. A literal is the one that it began with only as
+// long as it has not changed.
+func (rt *Runtime) jobOpens(ctx context.Context, j *jobs.Job, c JobConfig) bool {
+	var in agents.Input
+	if j.Workflow != agents.Workflow.Name || json.Unmarshal(j.Input, &in) != nil {
+		return true
+	}
+	agent := rt.agentByValue(in)
+	if agent == nil || in.Spec == nil && agentDigest(agent) != c.AgentDigest {
+		return true
+	}
+	m, err := rt.models.At(c.BaseURL, j.Model)
+	in.Model = j.Model
+	return err != nil || rt.opens(ctx, agent, in, c, m)
+}
+
+// toolNeeds reports whether a tool that a name or a pattern means needs a workspace. One that
+// is not known may, and so does what notes facts, in which no secret of a file may be.
+func toolNeeds(set *tools.Set, name string) bool {
+	known := false
+	for t := range set.All() {
+		if ok, err := path.Match(name, t.Name); ok || err != nil {
+			known = true
+			if t.Needs&workspaceCaps != 0 || t.Missing != nil || t.RunsCode || t.Outside || slices.Contains(t.Uses, memory.JobTaint) {
+				return true
+			}
+		}
+	}
+	return !known
+}
+
+// criterionNeeds reports whether something must run in a workspace, or change there, for a
+// criterion to hold.
+func criterionNeeds(set *tools.Set, c executor.Criterion) bool {
+	if c.Run != "" || c.Artifact == "diff" || c.Check != "" && toolNeeds(set, c.Check) {
+		return true
+	}
+	parts := slices.Concat(c.All, c.Any)
+	for _, p := range []*executor.Criterion{c.IfMissing, c.When} {
+		if p != nil {
+			parts = append(parts, *p)
+		}
+	}
+	return slices.ContainsFunc(parts, func(p executor.Criterion) bool { return criterionNeeds(set, p) })
+}
+
+// needsNone refuses a task that needs a workspace all the same, in a job without one.
+func needsNone(t executor.Task) error {
+	for _, tool := range slices.Concat(t.Tools, t.Checks) {
+		if lacking := tool.Needs & workspaceCaps; lacking != 0 {
+			return fmt.Errorf("the tool %s needs to %s, and the job was begun without a workspace: what it may use has changed since. Submit the request again", tool.Name, lacking)
+		}
+	}
+	return nil
 }
 
 // fileSecrets returns the secrets in the files of a directory that no tool may read.
@@ -211,6 +325,9 @@ func (rt *Runtime) openWorkspaces(j *jobs.Job, c JobConfig, hide *secret.Redacto
 	servers := rt.o.Servers
 	if servers == nil {
 		servers = lsp.Known()
+	}
+	if err := rt.makeHome(); err != nil {
+		return nil, err
 	}
 	confine := rt.confine()
 	if c.Sandbox != "" {

@@ -77,8 +77,10 @@ func TestDataOutsideOfTheWorkspace(t *testing.T) {
 
 // Ended jobs of a runtime in memory are released, with their directories.
 func TestEndedJobsAreReleased(t *testing.T) {
-	rt := runtime(t, "turns: [{text: Done.}]", Options{})
-	a := rt.Agent(agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p"})
+	reads := tools.New(tools.Metadata{Name: "reads", Description: "Read.", Needs: tools.Read},
+		func(context.Context, *tools.Env, struct{}) (string, error) { return "", nil })
+	rt := runtime(t, "turns: [{text: Done.}]", Options{Tools: []tools.Tool{reads}})
+	a := rt.Agent(agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p", Tools: []string{"reads"}})
 	const many = keepEnded + 20
 	for range many {
 		job, err := a.Execute(t.Context(), agents.Input{Prompt: "x"})

@@ -68,6 +68,13 @@ type Definitions struct {
 }
 
 // A Workspace is where jobs work, what is known of it, and what they reach from it.
+//
+// A job opens it only if something may need it: a tool of its agent or a check in its definition
+// of done by the tool's Needs; a criterion about changes; memory, skills, sub-agents, files that
+// go with the request; Trust, ToolServers or hooks of calls. Of an agent in a file, a pipeline or
+// another workflow nobody knows beforehand. A job that opens none looks at no file, starts no
+// program, and takes no lock; where jobs are kept, it looks at .env* files for secrets, and
+// its record has a lock.
 type Workspace struct {
 	// Dir is the workspace of requests that name none; empty means the
 	// current directory. "last" in place of a job's id is the newest job that works
@@ -103,7 +110,7 @@ type Workspace struct {
 	Names *workspace.DenyList
 	// Secrets keeps secrets out of what jobs leave behind. Nil knows those of
 	// the environment and the well-known shapes; secret.NewRedactor takes more. Those of
-	// a workspace's .env* files are added for its jobs. A job keeps none of them and its
+	// a workspace's .env* files are added for the jobs that open it. A job keeps none of them and its
 	// models get none, also where a request has one in its prompt.
 	Secrets *secret.Redactor
 }
@@ -112,7 +119,8 @@ type Workspace struct {
 // Runtime, and of those that have ended it remembers the newest hundred.
 type Storage struct {
 	// Data is the directory of what jobs leave beside the store, such as what
-	// undo needs; it must lie outside of every workspace. Empty is a temporary one.
+	// undo needs; it must lie outside of every workspace. Empty is a temporary one, made
+	// when it is first needed.
 	Data string
 	// Store opens what keeps the jobs, when a job is first needed: [sqlite.Store]
 	// of Data, or one of the program's own. Close closes it if it is an io.Closer.
@@ -149,7 +157,8 @@ type Callbacks struct {
 	Hooks []Hook
 	// Middleware wraps each call of a tool, inside of the hooks; the first is
 	// outermost. It is outside of the permission check: it also sees calls that are
-	// denied, and one that asks a person twice, before the answer and after it.
+	// denied, and one that asks a person twice, before the answer and after it. In a job
+	// that opens no workspace, Files, Exec and Code of the Env are nil.
 	Middleware []func(ToolHandler) ToolHandler
 	// Policy judges each call of a tool where the rules are judged, after them: allow, ask
 	// or deny, with a reason for the model or the person; the zero Verdict leaves the call

@@ -34,6 +34,7 @@ type Plan struct {
 	Stages   []string         `json:"stages,omitempty"`  // of a validation, a line each
 
 	agent    string            // digest of the agent
+	opens    bool              // the job opens its workspace
 	replaced []secret.Replaced // in what was asked
 }
 
@@ -66,7 +67,8 @@ func (rt *Runtime) Resolve(ctx context.Context, r Request) (*Plan, error) {
 	return p, nil
 }
 
-// planOf resolves a request. fetch has it fetch pages of the web that are attached.
+// planOf resolves a request. fetch is set if there is to be a job: then it fetches pages of the
+// web that are attached, and refuses a directory where no job may work.
 func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -101,8 +103,13 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 	if err := rt.chooseModel(ctx, agent, m, &in); err != nil {
 		return nil, err
 	}
-	replaced := rt.hideTypedInput(agent, &in)
-	p := &Plan{Ignored: agents.Ignored(agent), agent: agentDigest(agent), replaced: replaced}
+	p := &Plan{Ignored: agents.Ignored(agent), agent: agentDigest(agent), opens: rt.opens(ctx, rt.agentByValue(in), in, r.JobConfig, m)}
+	if fetch && !in.Worktree && (p.opens || rt.o.Data != "") { // a worktree is elsewhere
+		if err := rt.mayWorkIn(in.Dir, r.Sandbox); err != nil {
+			return nil, err
+		}
+	}
+	p.replaced = rt.hideTypedInput(agent, &in, p.opens)
 	found, err := rt.bind(ctx, p, in, r.JobConfig, m)
 	if err == nil && (in.Mentions != "" || len(in.Attachments) > 0) {
 		if err := rt.attach(ctx, p, agent, &in, m, fetch); err != nil {

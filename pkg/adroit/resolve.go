@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
+	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // A projectContext is what a job finds in its workspace besides its agent.
@@ -38,12 +39,16 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 	if err != nil {
 		return t, p, err
 	}
-	files, err := d.Open()
-	if err != nil {
-		return t, p, err
-	}
-	if files != nil {
-		defer files.Close()
+	var files *workspace.Files
+	defer func() {
+		if files != nil {
+			files.Close()
+		}
+	}()
+	if !d.Ignores() {
+		if files, err = d.Open(); err != nil {
+			return t, p, err
+		}
 	}
 	if p.Context, err = d.Context(ctx, files, rt.o.Skills, rt.o.ProjectBytes); err != nil {
 		return t, p, err
@@ -60,11 +65,14 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 	if in.Parent == nil && in.Test == "" { // else it is settled
 		env.Test, _ = d.TestCommand(rt.o.TestCommands, rt.warn)
 	}
-	env.Skills, env.Missing = p.Skills, catalog.Missing
+	env.Skills, env.Missing, env.Recall = p.Skills, catalog.Missing, rt.memory.ForPrompt(ctx, dir)
 	if !d.Ignores() {
 		env.Project = p.Project
 	}
 	env.Around = func(tests bool, command string) string {
+		if files == nil {
+			files, _ = d.Open() // no error: what is ignored need not be there
+		}
 		return catalog.Describe(ctx, files, tests, command, rt.o.Names)
 	}
 	var short error // the host had too little to find out; who submits waits
@@ -74,9 +82,6 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 			short = err
 		}
 		return r.Err() == nil && r.Level != sandbox.Off
-	}
-	if !rt.bare {
-		env.Recall = rt.memory.ForPrompt(ctx, dir)
 	}
 	set, err := rt.tools()
 	if err != nil {

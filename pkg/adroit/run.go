@@ -190,7 +190,10 @@ func (rt *Runtime) notify(j *jobs.Job) {
 		about := *j
 		about.Title, _ = rt.o.Secrets.String(j.Title)
 		r := hooks.New(rt.data(), rt.o.Hooks)
-		err := errors.Join(r.Notify(context.WithoutCancel(rt.ctx), &about), r.Close())
+		err := rt.makeHome()
+		if err == nil {
+			err = errors.Join(r.Notify(context.WithoutCancel(rt.ctx), &about), r.Close())
+		}
 		if err != nil {
 			rt.warn("%s: %v", j.ID, err)
 		}

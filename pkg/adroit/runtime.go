@@ -42,7 +42,6 @@ type Runtime struct {
 	catalog *catalog.Catalog
 	home    string // has a directory for each job
 	clean   func() error
-	bare    bool           // jobs have no workspace: see Ask
 	forgets bool           // the store is the memory of this Runtime
 	failed  problem.Memory // what coordinators remember without a database
 
@@ -110,6 +109,9 @@ func (j *jobRun) wait(ctx context.Context, until <-chan struct{}) error {
 
 // data is the directory that keeps jobs.
 func (rt *Runtime) data() string { return filepath.Dir(rt.home) }
+
+// makeHome makes the directory of jobs, for what finds it there.
+func (rt *Runtime) makeHome() error { return os.MkdirAll(rt.home, 0o700) }
 
 // warn reports something to the operator that is no reason to stop.
 func (rt *Runtime) warn(format string, args ...any) {
@@ -259,10 +261,10 @@ func (rt *Runtime) goneTree(j *jobs.Job) error {
 }
 
 // typedSecrets finds the secrets in what a person types for a job in dir. A job keeps that
-// in the database, and providers of models get it.
-func (rt *Runtime) typedSecrets(dir string) *secret.Redactor {
-	if rt.bare {
-		return rt.o.Secrets // of no project
+// in the database, and providers of models get it. A job in memory that opens no workspace looks at no file.
+func (rt *Runtime) typedSecrets(dir string, opens bool) *secret.Redactor {
+	if !opens && rt.forgets {
+		return rt.o.Secrets
 	}
 	return rt.o.Secrets.With(secret.DotenvAt(dir)...)
 }
@@ -290,8 +292,8 @@ func (rt *Runtime) hideTyped(r *secret.Redactor, where, text string) (clean stri
 
 // hideTypedInput hides the secrets in a request that models read: in its prompt and, where
 // no program reads them, in its inputs.
-func (rt *Runtime) hideTypedInput(agent *agents.DynamicAgent, in *agents.Input) (replaced []secret.Replaced) {
-	r := rt.typedSecrets(in.Dir)
+func (rt *Runtime) hideTypedInput(agent *agents.DynamicAgent, in *agents.Input, opens bool) (replaced []secret.Replaced) {
+	r := rt.typedSecrets(in.Dir, opens)
 	in.Prompt, replaced = rt.hideTyped(r, "the prompt", in.Prompt)
 	in.Inputs = maps.Clone(in.Inputs) // they are the caller's
 	for _, name := range slices.Sorted(maps.Keys(in.Inputs)) {
@@ -318,7 +320,7 @@ func readByCode(agent *agents.DynamicAgent, in *agents.Input, name string) bool 
 
 // refuseTyped refuses secrets in what code reads of a request whose text for models has
 // none any more: the job would keep them.
-func (rt *Runtime) refuseTyped(in agents.Input) error {
+func (rt *Runtime) refuseTyped(in agents.Input, opens bool) error {
 	given := map[string]json.RawMessage{}
 	for name, v := range in.Inputs {
 		given["the input "+name] = v
@@ -326,7 +328,7 @@ func (rt *Runtime) refuseTyped(in agents.Input) error {
 	if in.Test != "" {
 		given["the command of --test"], _ = json.Marshal(in.Test)
 	}
-	r := rt.typedSecrets(in.Dir)
+	r := rt.typedSecrets(in.Dir, opens)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if shown, hit := r.JSON(given[name]); hit {
 			return secretRefused(name, string(shown))

@@ -65,15 +65,6 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 		return nil, fmt.Errorf("looking at the directory: %w", err)
 	}
 	r.Dir = dir
-	if !r.Worktree { // which is elsewhere
-		rt.o.guardOwn()
-		if err := rt.o.apart(r.Dir); err != nil {
-			return nil, err
-		}
-		if unseen := process.UnseenRepository(r.Dir); unseen != "" && cmp.Or(r.Sandbox, rt.o.Sandbox.Level) != sandbox.Off {
-			rt.warn("%s", unseen)
-		}
-	}
 	if r.Record, err = recordingFile(r.Record); err != nil {
 		return nil, err
 	}
@@ -92,7 +83,7 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 		return nil, err
 	}
 	scope := p.Input.Dir
-	if err := rt.refuseTyped(p.Input); err != nil {
+	if err := rt.refuseTyped(p.Input, p.opens); err != nil {
 		return nil, err
 	}
 	if r.Worktree {
@@ -113,7 +104,7 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 	if err != nil {
 		return nil, errors.Join(err, rt.forget(ctx, id))
 	}
-	title, _ := rt.typedSecrets(scope).String(r.Title)
+	title, _ := rt.typedSecrets(scope, p.opens).String(r.Title)
 	s.Job, err = m.Submit(ctx, &jobs.Job{ID: id, Workflow: p.Workflow, Agent: p.Task.Agent, Dir: p.Input.Dir, Model: p.Task.Model, Key: r.Key, Scope: scope, Request: request, Title: title, Input: raw, Host: host})
 	if errors.Is(err, jobs.ErrKey) {
 		return nil, errors.Join(keyTaken(r.Key, s.Job, p.Input.Name(), shortPrompt(p.Input.Prompt)), rt.forget(ctx, id))
@@ -126,6 +117,19 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 		return s, rt.forget(ctx, id)
 	}
 	return s, nil
+}
+
+// mayWorkIn refuses a directory that cannot be a job's workspace, and warns of a repository
+// that its commands will not see.
+func (rt *Runtime) mayWorkIn(dir string, level sandbox.Level) error {
+	rt.o.guardOwn()
+	if err := rt.o.apart(dir); err != nil {
+		return err
+	}
+	if unseen := process.UnseenRepository(dir); unseen != "" && cmp.Or(level, rt.o.Sandbox.Level) != sandbox.Off {
+		rt.warn("%s", unseen)
+	}
+	return nil
 }
 
 // requestDigest is of what was asked: of the agent's or pipeline's name, the prompt, inputs and

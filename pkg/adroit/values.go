@@ -150,7 +150,7 @@ type Started struct {
 	Config   JobConfig          `json:"config"`
 	Worktree *worktree.Worktree `json:"worktree,omitempty"`
 	Queue    int                `json:"queue,omitempty"`  // its position, if it has to wait for a place
-	Sandbox  string             `json:"sandbox"`          // the level at which its commands are confined
+	Sandbox  string             `json:"sandbox"`          // the level at which its commands are confined; unused if it opens no workspace
 	Others   []string           `json:"others,omitempty"` // other jobs that run in its directory, or around or below it
 }
 
