@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/host"
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -55,24 +57,46 @@ func (k *kit) mux(blobs flow.Blobs) flow.Mux {
 		Models: func(_ context.Context, name string) (llm.Model, string, error) { return k.model, name, nil },
 		Tools:  k.tools, Blobs: blobs,
 	}
-	return k.full.around(h)
+	return host.Serve(h)
 }
 
 func (k *kit) task(turns int) json.RawMessage {
-	b, err := json.Marshal(k.full.of(executor.Task{
+	b, err := json.Marshal(executor.Task{
 		Instructions: executor.Instructions{Model: fmt.Sprintf("tape-%d", turns), System: "You echo.", Prompt: "Go on."}, Work: executor.Work{Tools: agents.PinTools(k.tools),
 			Limits: executor.Limits{Turns: -1, Tokens: -1, Time: -1}},
-	}))
+	})
 	if err != nil {
 		panic(err) // a struct of strings and numbers
 	}
 	return b
 }
 
-// run has one agent do a task with nothing kept.
-func (k *kit) run(ctx context.Context, job string, task json.RawMessage) (*executor.State, error) {
-	j := new(flow.Memory)
-	return state(agent.Run(flow.NewRun(job, flow.NewLocal(ctx, j, k.mux(j), k.full.sink())), task))
+// runtime has what a program has that runs agents and keeps nothing.
+func (k *kit) runtime(t testing.TB) *adroit.Runtime {
+	o := adroit.Options{Tools: slices.Collect(k.tools.All()), Models: map[string]llm.Model{"bench": k.model}, Model: "bench/tape-1"}
+	o.Defaults.Limits = executor.Limits{Turns: -1, Tokens: -1, Time: -1}
+	o.Defaults.Options.Window = 1_000_000
+	k.full.add(&o)
+	rt, err := adroit.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := rt.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return rt
+}
+
+// run has one agent work for so many turns, as a program does it.
+func run(ctx context.Context, rt *adroit.Runtime, turns int) (*executor.State, error) {
+	echoer := agents.DynamicAgent{Name: "echoer", Description: "Repeats.", Prompt: "You echo.", Tools: []string{"echo"}}
+	j, err := adroit.Start(ctx, rt, adroit.Request{Input: agents.Input{Spec: &echoer, Model: fmt.Sprintf("bench/tape-%d", turns), Prompt: "Go on."}})
+	if err != nil {
+		return nil, err
+	}
+	return j.Wait(ctx)
 }
 
 func state(out json.RawMessage, err error) (*executor.State, error) {

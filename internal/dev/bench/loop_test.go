@@ -42,8 +42,8 @@ func report(b *testing.B, plain, ours cost) {
 	b.ReportMetric(float64(ours.bytes)/float64(ours.turns)/1024, "KB/turn")
 }
 
-// BenchmarkLoop compares one agent with the loop written by hand, taking
-// turns so that both see the same machine.
+// BenchmarkLoop compares one agent on a Runtime that keeps nothing, through the public methods,
+// with the loop written by hand, taking turns so that both see the same machine.
 func BenchmarkLoop(b *testing.B) {
 	for _, turns := range []int{10, 100, 400} {
 		b.Run(fmt.Sprint(turns), func(b *testing.B) {
@@ -54,12 +54,12 @@ func BenchmarkLoop(b *testing.B) {
 
 func beside(b *testing.B, k *kit, turns int) {
 	hc := client(b)
-	task := k.task(turns)
+	rt := k.runtime(b)
 	var theirs, ours cost
 	many := max(1, 400/turns)
 	one := func(n int) {
 		for range n {
-			s, err := k.run(b.Context(), "J1", task)
+			s, err := run(b.Context(), rt, turns)
 			if err != nil || s.Last != fmt.Sprintf("all of %d", turns) {
 				b.Fatal(err, s)
 			}
@@ -86,7 +86,7 @@ func BenchmarkStream(b *testing.B) {
 	const turns = 100
 	hc := client(b)
 	k := newKit(b, hc, true)
-	task := k.task(turns)
+	rt := k.runtime(b)
 	var theirs, ours cost
 	for b.Loop() {
 		theirs.measure(turns+1, func() {
@@ -95,7 +95,7 @@ func BenchmarkStream(b *testing.B) {
 			}
 		})
 		ours.measure(turns+1, func() {
-			if _, err := k.run(b.Context(), "J1", task); err != nil {
+			if _, err := run(b.Context(), rt, turns); err != nil {
 				b.Fatal(err)
 			}
 		})
@@ -108,7 +108,7 @@ func BenchmarkAtOnce(b *testing.B) {
 	const agents, turns = 200, 20
 	hc := client(b)
 	k := newKit(b, hc, false)
-	task := k.task(turns)
+	rt := k.runtime(b)
 	var theirs, ours cost
 	for b.Loop() {
 		theirs.measure(agents*(turns+1), func() {
@@ -118,8 +118,8 @@ func BenchmarkAtOnce(b *testing.B) {
 			})
 		})
 		ours.measure(agents*(turns+1), func() {
-			together(b, agents, func(ctx context.Context, i int) error {
-				_, err := k.run(ctx, fmt.Sprintf("J%d", i), task)
+			together(b, agents, func(ctx context.Context, _ int) error {
+				_, err := run(ctx, rt, turns)
 				return err
 			})
 		})
