@@ -222,7 +222,8 @@ func (n *DenyList) Spelled() []string {
 }
 
 // denied reports whether Deny has the name p or one above it. Folding makes some patterns narrower:
-// a range has fewer letters, ?? is not for a letter and its accent. They count as they are written, too.
+// a range has fewer letters, ?? is not for a letter and its accent, and a backslash before an accent
+// is left without it. They count as they are written, too.
 func (n *DenyList) denied(p string) bool {
 	all := n.Spelled()
 	if listed(foldedParts(p), folded(all)) {
@@ -230,7 +231,7 @@ func (n *DenyList) denied(p string) bool {
 	}
 	var precise, composed []string
 	for _, pattern := range all {
-		if strings.ContainsAny(pattern, "?[") {
+		if strings.ContainsAny(pattern, `?[\`) {
 			precise, composed = append(precise, pattern), append(composed, norm.NFC.String(pattern))
 		}
 	}
@@ -242,7 +243,7 @@ func (n *DenyList) quick() []string {
 	all := folded(n.Spelled())
 	for _, p := range all {
 		last := p[strings.LastIndexByte(p, '/')+1:] // what nameList looks at
-		if i := strings.IndexAny(last, "?["); i >= 0 {
+		if i := strings.IndexAny(last, `?[\`); i >= 0 {
 			all = append(all, last[:i]+"*")
 		}
 	}
