@@ -404,7 +404,8 @@ func noWorker() error {
 }
 
 // handOver starts adroit-worker in place of this process if jobs are run by its engine. It
-// returns if they are not, or if there is none: who needs it says so.
+// returns if they are not, or if there is none: only a command that needs it
+// fails then.
 func (a *app) handOver(cmd *cobra.Command) error {
 	if a.Program.Engine != nil || path(cmd) != "worker" && !a.runsElsewhere() {
 		return nil

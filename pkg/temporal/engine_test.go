@@ -91,22 +91,16 @@ func plain(err error) error {
 	return err
 }
 
-// dial connects to the server that TEMPORAL_ADDRESS names.
-func dial(t testing.TB) client.Client {
-	if os.Getenv("TEMPORAL_ADDRESS") == "" {
-		t.Skip("TEMPORAL_ADDRESS is not set")
-	}
-	c, err := client.Dial(client.Options{HostPort: os.Getenv("TEMPORAL_ADDRESS"), Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
-}
-
 // TestEngine runs the suite on a real server; with TEMPORAL_LONG=30 in executions of 30 events.
 func TestEngine(t *testing.T) {
 	long, _ := strconv.Atoi(os.Getenv("TEMPORAL_LONG"))
+	r := served(t)
+	var c client.Client
+	until(t, 30*time.Second, func() (err error) {
+		c, err = client.Dial(client.Options{HostPort: r.address, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+		return err
+	})
+	t.Cleanup(c.Close)
 	flowtest.Run(t, func(testing.TB) flowtest.Harness {
 		var early []flow.Signal
 		send := func(sig flow.Signal) error { early = append(early, sig); return nil }
@@ -118,7 +112,6 @@ func TestEngine(t *testing.T) {
 				}
 			},
 			Run: func(t testing.TB, q flowtest.Request) (out json.RawMessage, err error) {
-				c := dial(t)
 				name := fmt.Sprint("test-", time.Now().UnixNano())
 				w := host(t, q, name)
 				w.o.Queue = name + "-shared"

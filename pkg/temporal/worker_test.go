@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -96,31 +97,37 @@ type rig struct {
 	t       *testing.T
 	address string
 	dir     string
+	bin     string // the server's program
 	server  *exec.Cmd
 	worker  *exec.Cmd
 	cluster *Cluster
 	adroit.Client
 }
 
-// newRig starts all of it with a model that plays turns.
-func newRig(t *testing.T, turns ...string) *rig {
-	if os.Getenv("TEMPORAL_BIN") == "" {
-		t.Skip("TEMPORAL_BIN is not set: see internal/dev/e2e/temporal/build.sh")
-	}
+// served starts a server alone.
+func served(t *testing.T) *rig {
+	r := &rig{t: t, dir: t.TempDir(), bin: testenv.NeedsVariable(t, "TEMPORAL_BIN", "temporal/build.sh")}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, address: l.Addr().String(), dir: t.TempDir()}
+	r.address = l.Addr().String()
 	l.Close()
+	r.serve()
+	t.Cleanup(func() { r.kill(r.server) })
+	return r
+}
+
+// newRig starts all of it with a model that plays turns.
+func newRig(t *testing.T, turns ...string) *rig {
+	r := served(t)
 	text := "turns:\n  - " + strings.Join(turns, "\n  - ") + "\n"
 	if err := errors.Join(os.WriteFile(r.file("script.yaml"), []byte(text), 0o600), os.Mkdir(r.file("workspace"), 0o700), os.Mkdir(r.file("data"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	r.serve()
 	r.work()
 	until(t, 30*time.Second, func() (err error) { r.cluster, err = Dial(t.Context(), r.address, "default"); return err })
-	t.Cleanup(func() { r.kill(r.worker); r.cluster.Close(); r.kill(r.server) })
+	t.Cleanup(func() { r.kill(r.worker); r.cluster.Close() })
 	r.Client = r.cluster.Client()
 	return r
 }
@@ -134,7 +141,7 @@ func (r *rig) serve() {
 	for _, a := range []string{"Status", "Host", "Agent", "Model"} {
 		args = append(args, "--search-attribute", "Adroit"+a+"=Keyword")
 	}
-	r.server = exec.Command(os.Getenv("TEMPORAL_BIN"), args...)
+	r.server = exec.Command(r.bin, args...)
 	if err := r.server.Start(); err != nil {
 		r.t.Fatal(err)
 	}

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 // TestReproducible makes the archive of this platform in the repository and in a
@@ -293,7 +295,7 @@ func image(t *testing.T, path string, d dist) {
 func TestInstallScript(t *testing.T) {
 	if _, err := exec.LookPath("sha256sum"); err != nil {
 		if _, err := exec.LookPath("shasum"); err != nil {
-			t.Skip("no program for checksums")
+			testenv.Missing(t, "neither sha256sum nor shasum is installed")
 		}
 	}
 	_, out := release(t)

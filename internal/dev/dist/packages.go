@@ -66,7 +66,7 @@ func size(files []file) (n int) {
 	return n
 }
 
-// deb is a package of Debian: an ar of a version, of what is said of it, and of its files.
+// deb is a package of Debian: an ar of a version, a description and the files.
 func (d *dist) deb(files []file, goarch string) ([]byte, error) {
 	control := fmt.Sprintf("Package: adroit\nVersion: %s\nArchitecture: %s\nMaintainer: adroit <noreply@adroit.run>\nInstalled-Size: %d\nRecommends: git, ripgrep\nSection: devel\nPriority: optional\nHomepage: %s\nDescription: %s\n %s\n",
 		d.number(), goarch, (size(files)+1023)/1024, homepage, summary, strings.ReplaceAll(about, "\n", "\n "))

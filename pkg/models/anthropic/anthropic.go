@@ -111,8 +111,8 @@ func (a *answer) post(ctx context.Context, p *params) (err error) {
 	return err
 }
 
-// defaultAnswer is the most tokens of an answer, which the protocol wants to
-// know, unless the request says so.
+// defaultAnswer bounds the tokens of an answer, which the protocol requires, where the
+// request has no bound.
 const defaultAnswer = 16_384
 
 // params is a request, with its fields in the order in which Anthropic's own client sends them.
