@@ -58,9 +58,10 @@ func AuthorityOf(ctx context.Context) *Authority {
 	return a
 }
 
-// Has reports whether a has a scope. A nil Authority has all.
+// Has reports whether a has a scope. A nil Authority has all; any scope that is known reads, and one
+// that is not, as of a newer adroit, gives nothing.
 func (a *Authority) Has(need TokenScope) bool {
-	return a == nil || slices.Contains(a.Scopes, ScopeAdmin) || slices.Contains(a.Scopes, need) || need == ScopeRead && len(a.Scopes) > 0
+	return a == nil || slices.Contains(a.Scopes, ScopeAdmin) || slices.Contains(a.Scopes, need) || need == ScopeRead && slices.ContainsFunc(a.Scopes, TokenScope.Known)
 }
 
 // Need returns the error of somebody who lacks a scope.

@@ -166,6 +166,15 @@ func TestScopesOfRuntime(t *testing.T) {
 	}
 }
 
+// A scope of a newer adroit gives nothing here.
+func TestUnknownScope(t *testing.T) {
+	for _, need := range []adroit.TokenScope{adroit.ScopeRead, adroit.ScopeRun, adroit.ScopeAnswer, adroit.ScopeAdmin} {
+		if (&adroit.Authority{Name: "newer", Scopes: []adroit.TokenScope{"observe"}}).Has(need) {
+			t.Errorf("it has %s", need)
+		}
+	}
+}
+
 func bodyOf(path string) string {
 	switch path {
 	case "/v1/models/forget", "/v1/trust/show":
