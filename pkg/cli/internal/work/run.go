@@ -42,6 +42,7 @@ func NewRun(e *kit.Env) *cobra.Command {
 			"agent: in the configuration (or ADROIT_AGENT), else assistant in a git repository.\n" +
 			"Progress goes to stderr, the agent's last words to stdout. What is piped in is data\n" +
 			"behind the prompt, at most 8 MiB, or is the prompt. A - waits for it, where it begins after more than a second.\n" +
+			"In a loop that reads lines, add </dev/null, or the first run takes the rest of them.\n" +
 			"Everything after -- is prompt.\n" +
 			"@PATH in a prompt attaches a file, @PATH:10-40 lines of it, a directory its names, @shot.png an image,\n" +
 			"and @https://... the text of a page.\n\n" +
