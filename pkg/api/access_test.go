@@ -104,7 +104,7 @@ func (g *guarded) do(method, path, secret, body string, header ...string) (code 
 	if err != nil {
 		g.Fatal(err)
 	}
-	if res.StatusCode >= 400 && method != http.MethodHead && res.Header.Get("Content-Type") != "application/problem+json" {
+	if res.StatusCode >= 400 && method != http.MethodHead && !(path == "/" && method == http.MethodGet) && res.Header.Get("Content-Type") != "application/problem+json" {
 		g.Errorf("%s %s: %d %s %s", method, path, res.StatusCode, res.Header, b)
 	}
 	return res.StatusCode, string(b)
@@ -121,6 +121,9 @@ func TestEveryRoute(t *testing.T) {
 	paths := []string{eventsPath, allEventsPath}
 	for _, e := range endpoints {
 		paths = append(paths, e.path())
+	}
+	for path := range page() {
+		paths = append(paths, path)
 	}
 	for _, path := range paths {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} {
@@ -143,6 +146,65 @@ func TestEveryRoute(t *testing.T) {
 				t.Errorf("%s %s with the scope %s: %d %s", method, path, s, code, body)
 			}
 		}
+	}
+}
+
+// The page comes to the owner's browser and to no other; it is small, has nothing inline and names nothing
+// of another origin that a browser would load.
+func TestPage(t *testing.T) {
+	g := guard(t)
+	get := func(path, cookie string) (*http.Response, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.URL()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Cookie", cookie)
+		res, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res, string(b)
+	}
+	if res, text := get("/", ""); res.StatusCode != http.StatusUnauthorized || !strings.Contains(text, "adroit serve") || res.Header.Get("Content-Security-Policy") != pagePolicy {
+		t.Errorf("a browser that is not known: %d %s", res.StatusCode, text)
+	}
+	in, _ := get(strings.TrimPrefix(g.Link(), g.URL()), "")
+	if in.Header.Get("Location") != "/" {
+		t.Fatalf("the link leads to %q", in.Header.Get("Location"))
+	}
+	cookie, _, _ := strings.Cut(in.Header.Get("Set-Cookie"), ";")
+	first, whole := 0, 0
+	_, index := get("/", cookie)
+	for path, f := range page() {
+		res, text := get(path, cookie)
+		caching := res.Header.Get("Cache-Control")
+		if res.StatusCode != http.StatusOK || text != string(f.body) || res.Header.Get("Content-Security-Policy") != pagePolicy || f.kind == "" || strings.Contains(caching, "immutable") != strings.HasPrefix(path, "/assets/") {
+			t.Errorf("%s: %d %s", path, res.StatusCode, res.Header)
+		}
+		if strings.HasSuffix(path, ".md") {
+			continue // the licences, which no view loads
+		}
+		if whole += len(f.small); path == "/" || strings.Contains(index, path) {
+			first += len(f.small)
+		}
+	}
+	const most, mostInAll = 130_000, 350_000 // bytes, in gzip
+	if first > most || whole > mostInAll || whole < 100_000 {
+		t.Errorf("the first view has %d bytes, at most %d; all of the page %d, at most %d", first, most, whole, mostInAll)
+	}
+	for _, bad := range []string{"<style", "style=", "onload=", "http://", "https://", "<script>"} {
+		if strings.Contains(index, bad) {
+			t.Errorf("the page has %s:\n%s", bad, index)
+		}
+	}
+	if code, _ := g.do("GET", "/assets/../index.html", g.token, ""); code == http.StatusOK {
+		t.Error("a path leads out of the assets")
 	}
 }
 

@@ -204,6 +204,10 @@ func (l *Listener) Guard(h http.Handler) http.Handler {
 			l.login.serve(w, r, l.leaf != nil)
 		default:
 			a := l.authority(r)
+			if a == nil && r.URL.Path == "/" && r.Method == http.MethodGet {
+				serveEntrance(w)
+				return
+			}
 			if a == nil {
 				w.Header().Set("WWW-Authenticate", "Bearer")
 				refuse(w, http.StatusUnauthorized, "the token is missing or wrong", hint.Name("serve")+" prints which file has it; ADROIT_TOKEN gives it to commands")

@@ -38,7 +38,14 @@ func Handler(c adroit.Client) http.Handler {
 	for _, path := range []string{eventsPath, allEventsPath} {
 		mux.HandleFunc("GET "+path, allow(scopeOf(path), func(w http.ResponseWriter, r *http.Request) { serveEvents(c, w, r) }))
 	}
-	mux.HandleFunc("GET "+openAPIPath, allow(adroit.ScopeRead, serveOpenAPI))
+	mux.HandleFunc("GET "+openAPIPath, allow(scopeOf(openAPIPath), serveOpenAPI))
+	for path := range page() {
+		pattern := path
+		if path == "/" {
+			pattern = "/{$}" // and nothing below it
+		}
+		mux.HandleFunc("GET "+pattern, allow(scopeOf(path), servePage))
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch _, pattern := mux.Handler(r); {
 		case pattern != "":

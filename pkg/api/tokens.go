@@ -1,17 +1,21 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -265,6 +269,9 @@ func (l *login) holds(r *http.Request) bool {
 
 // scopeOf is the scope that a route needs.
 func scopeOf(path string) adroit.TokenScope {
+	if _, is := page()[path]; is || path == openAPIPath {
+		return adroit.ScopeRead
+	}
 	switch strings.TrimPrefix(path, "/v1/") {
 	case "events", "jobs/events", "jobs/list", "jobs/show", "jobs/wait", "jobs/artifacts", "jobs/transcript", "failures/list", "jobs/resolve", "jobs/steps", "jobs/diff",
 		"agents/list", "agents/show", "pipelines/list", "pipelines/show", "skills/list", "skills/show", "lint", "tools/list", "servers/list", "models/list", "models/state",
@@ -290,4 +297,83 @@ func allow(need adroit.TokenScope, h http.HandlerFunc) http.HandlerFunc {
 		}
 		h(w, r)
 	}
+}
+
+// pageFiles is the page as web/ builds it; CI builds it again and compares the bytes.
+//
+//go:embed page
+var pageFiles embed.FS
+
+// pagePolicy lets the page load and ask nothing but its own server, and nobody frame it.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src data: blob:; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// pageKinds are the types of the page's files; the system's table may have others.
+var pageKinds = map[string]string{".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".md": "text/plain; charset=utf-8"}
+
+// A pageFile is a file of the page, ready to be sent.
+type pageFile struct {
+	kind        string // Content-Type
+	body, small []byte // small is body in gzip
+}
+
+// page has the files of the page by the path of their address.
+var page = sync.OnceValue(func() map[string]pageFile {
+	all := map[string]pageFile{}
+	err := fs.WalkDir(pageFiles, "page", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := pageFiles.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		var small bytes.Buffer
+		w, _ := gzip.NewWriterLevel(&small, gzip.BestCompression) // the level is one
+		_, _ = w.Write(b)                                         // into memory
+		_ = w.Close()
+		all[strings.TrimSuffix(strings.TrimPrefix(name, "page"), "index.html")] = pageFile{pageKinds[path.Ext(name)], b, small.Bytes()}
+		return nil
+	})
+	if err != nil {
+		panic(err) // the files are in the program
+	}
+	return all
+})
+
+// servePage answers with a file of the page. What lies in assets has a digest in its name and never changes.
+func servePage(w http.ResponseWriter, r *http.Request) {
+	f := page()[r.URL.Path]
+	h := w.Header()
+	pageHeaders(h)
+	if strings.HasPrefix(r.URL.Path, "/assets/") {
+		h.Set("Cache-Control", "private, max-age=31536000, immutable")
+	}
+	h.Set("Content-Type", f.kind)
+	h.Add("Vary", "Accept-Encoding")
+	body := f.body
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		body = f.small
+	}
+	_, _ = w.Write(body) // who has gone needs none
+}
+
+func pageHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+}
+
+// serveEntrance answers a browser that is not known with how it becomes known. A link from another site's
+// page brings no cookie, so there is one to follow from here.
+func serveEntrance(w http.ResponseWriter) {
+	pageHeaders(w.Header())
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(http.StatusUnauthorized)
+	fmt.Fprintf(w, `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>adroit</title>
+<main><h1>adroit</h1><p>This browser is not known here. <code>%s</code> prints a link when it starts. The link lets one browser in, within ten minutes.</p>
+<p><a href="/">Open the page</a> if you have used the link before.</p></main></html>
+`, hint.Name("serve"))
 }

@@ -146,7 +146,11 @@ func (d *dist) files(goos, goarch string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, err := sbom(program, d.version, d.time)
+	lock, err := os.ReadFile(filepath.Join(d.tree, "web", "package-lock.json"))
+	if err != nil {
+		return nil, err
+	}
+	parts, err := sbom(program, d.version, d.time, lock)
 	if err != nil {
 		return nil, err
 	}

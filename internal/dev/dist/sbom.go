@@ -5,6 +5,9 @@ import (
 	"debug/buildinfo"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -37,8 +40,9 @@ type (
 )
 
 // sbom lists the modules that a program was linked from, by its own account, with
-// the sums that go.sum has of them.
-func sbom(program []byte, version string, at time.Time) ([]byte, error) {
+// the sums that go.sum has of them, and what lock, the package-lock.json of the page, has of what the
+// page is built from.
+func sbom(program []byte, version string, at time.Time, lock []byte) ([]byte, error) {
 	info, err := buildinfo.Read(bytes.NewReader(program))
 	if err != nil {
 		return nil, fmt.Errorf("what the program is made of: %w", err)
@@ -60,6 +64,24 @@ func sbom(program []byte, version string, at time.Time) ([]byte, error) {
 			c.Properties = []property{{"go:sum", m.Sum}}
 		}
 		list = append(list, c)
+	}
+	var page struct {
+		Packages map[string]struct {
+			Version, Integrity string
+			Dev, DevOptional   bool
+		}
+	}
+	if err := json.Unmarshal(lock, &page); err != nil {
+		return nil, fmt.Errorf("what the page is made of: %w", err)
+	}
+	for _, at := range slices.Sorted(maps.Keys(page.Packages)) {
+		name, is := strings.CutPrefix(at, "node_modules/")
+		p := page.Packages[at]
+		if !is || p.Dev || p.DevOptional {
+			continue
+		}
+		purl := "pkg:npm/" + strings.Replace(name, "@", "%40", 1) + "@" + p.Version
+		list = append(list, component{"library", purl, name, p.Version, purl, []property{{"npm:integrity", p.Integrity}}})
 	}
 	return json.MarshalIndent(bom{"CycloneDX", "1.6", 1, metadata{at.Format(time.RFC3339), main}, list}, "", "  ")
 }

@@ -112,7 +112,7 @@ func count(t *testing.T, root string, words map[string]string) (map[string]int, 
 			return err
 		}
 		if d.IsDir() {
-			if d.Name() == "testdata" || name != "." && strings.HasPrefix(d.Name(), ".") {
+			if d.Name() == "testdata" || d.Name() == "node_modules" || name != "." && strings.HasPrefix(d.Name(), ".") {
 				return fs.SkipDir
 			}
 			return nil

@@ -1,0 +1,93 @@
+import { Component, lazy, StrictMode, Suspense, useEffect, useRef, useState, type ReactNode } from "react";
+import { createRoot } from "react-dom/client";
+import { start, to, useEvents, useLink, usePlace, useWorld } from "./api";
+import { Asked } from "./ask";
+import { JobPage } from "./job";
+import { Jobs } from "./jobs";
+import { Empty, plural, Problem } from "./text";
+import { words } from "./text";
+import "./page.css";
+
+const Start = lazy(() => import("./start"));
+const Talk = lazy(() => import("./talk"));
+const Compare = lazy(() => import("./compare"));
+const Costs = lazy(() => import("./costs"));
+
+const views = [["inbox", "Inbox"], ["jobs", "Jobs"], ["start", "Start"], ["talk", "Talk"], ["compare", "Compare"], ["costs", "Costs"]] as const;
+
+function Page() {
+  const place = usePlace(), view = place[0] || "inbox", waiting = useQuestions().length, main = useRef<HTMLElement>(null), first = useRef(true);
+  const name = views.find((v) => v[0] === view)?.[1] ?? "Inbox";
+  useEffect(() => {
+    document.title = (waiting ? `(${waiting}) ` : "") + (place[1] && view === "jobs" ? place[1] : name) + " · adroit";
+  }, [waiting, view, place[1]]);
+  useEffect(() => {
+    if (!first.current) { main.current?.focus(); scrollTo(0, 0); }
+    first.current = false;
+  }, [view, place[1]]);
+  return <>
+    <a className="skip" href="#main" onClick={(e) => { e.preventDefault(); main.current?.focus(); }}>Skip to the content</a>
+    <header className="top">
+      <a className="brand" href={to("inbox")}><svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" /><path d="M9 23 16 8l7 15M12 18h8" /></svg>adroit</a>
+      <nav aria-label="Views">{views.map(([id, label]) => <a key={id} href={to(id)} aria-current={view === id ? "page" : undefined}>{label}{id === "inbox" && waiting > 0 && <span className="badge">{waiting}<span className="hidden"> waiting</span></span>}</a>)}</nav>
+    </header>
+    <Stand />
+    <main id="main" ref={main} tabIndex={-1}>
+      <Guard key={location.hash}><Suspense fallback={<Empty>Loading…</Empty>}>
+        {view === "jobs" ? place[1] ? <JobPage key={place[1]} id={place[1]} /> : <Jobs />
+          : view === "start" ? <Start key={place[1]} target={place[1]} /> : view === "talk" ? <Talk id={place[1]} /> : view === "compare" ? <Compare a={place[1]} b={place[2]} /> : view === "costs" ? <Costs /> : <Inbox />}
+      </Suspense></Guard>
+    </main>
+    <News />
+  </>;
+}
+
+function useQuestions() {
+  const { jobs, details } = useWorld();
+  return jobs.filter((j) => j.status === "waiting" || j.status === "running").flatMap((j) => (details.get(j.id)?.questions ?? []).map((q) => ({ job: j, q })))
+    .sort((a, b) => (a.q.asked ?? "").localeCompare(b.q.asked ?? ""));
+}
+
+function Inbox() {
+  const all = useQuestions(), { loaded, error } = useWorld();
+  return <>
+    <h1>Inbox</h1>
+    <Problem of={error ? { message: error } : undefined} />
+    {all.length > 0 && <p className="lead">{all.length === 1 ? "One question waits" : `${all.length} questions wait`} for you. On a question, <kbd>a</kbd> allows once, <kbd>w</kbd> always, <kbd>d</kbd> denies; <kbd>j</kbd> and <kbd>k</kbd> move.</p>}
+    {all.map(({ job, q }) => <Asked key={job.id + q.path} job={job} q={q} />)}
+    {loaded && all.length === 0 && <Empty><p>Nobody waits for you.</p><p><a className="button primary" href={to("start")}>Start a job</a> <a className="button" href={to("jobs")}>Look at the jobs</a></p></Empty>}
+  </>;
+}
+
+// Stand tells how the page stands with its server.
+function Stand() {
+  const link = useLink(), [was, setWas] = useState(false);
+  useEffect(() => { if (link === "offline") setWas(true); if (link === "online" && was) { const t = setTimeout(() => setWas(false), 4000); return () => clearTimeout(t); } }, [link, was]);
+  return <div role="status" className="stand">
+    {link === "offline" && <p className="offline"><b>Offline.</b> The server does not answer. What you see is of before; the page goes on as soon as it is back.</p>}
+    {link === "out" && <p className="offline"><b>This browser is not known any more.</b> <code>adroit serve</code> prints a link when it starts.</p>}
+    {link === "online" && was && <p className="back">The server is back.</p>}
+  </div>;
+}
+
+// News has what changed read to those who do not see it.
+function News() {
+  const [text, set] = useState("");
+  const { jobs } = useWorld();
+  useEvents((e) => {
+    const name = jobs.find((j) => j.id === e.job)?.title || e.job;
+    if (e.kind === "job.finished") set(`${name}: ${words(e.data?.status ?? "ended")}`);
+    if (e.kind === "job.waiting") set(`${name} waits for ${plural(e.data?.waiting?.signals?.length ? 1 : 0, "answer")}`);
+  });
+  return <div className="hidden" aria-live="polite">{text}</div>;
+}
+
+// A Guard keeps the rest of the page when a view fails.
+class Guard extends Component<{ children: ReactNode }, { error?: Error }> {
+  state: { error?: Error } = {};
+  static getDerivedStateFromError(error: Error) { return { error }; }
+  render() { return this.state.error ? <Problem of={{ message: "This view failed: " + this.state.error.message, hint: "Reload the page; the jobs go on." }} /> : this.props.children; }
+}
+
+start();
+createRoot(document.getElementById("root")!).render(<StrictMode><Page /></StrictMode>);

@@ -1,0 +1,74 @@
+import { useEffect, useState } from "react";
+import { begin, call, Failure, useCall, useWorld } from "./api";
+import { Fields } from "./ask";
+import { Empty, Facts, plural, Problem } from "./text";
+import type { Agent, Field, Limits, Listing, Model, Pipeline, Schema, Submitted } from "./types";
+
+interface Plan { workflow: string; task: { model?: string; mode?: string; tools?: unknown[]; limits?: Limits }; stages?: string[]; ignored?: string[] }
+
+const modes = [["", "as configured"], ["plan", "plan: read only"], ["edits", "edits: commands are asked about"], ["auto", "auto: also commands, in a sandbox"]];
+const quote = (s: string) => (/^[\w@%+=:,./-]+$/.test(s) ? s : "'" + s.replaceAll("'", "'\\''") + "'");
+
+// schemaOf is what a form is made of: the inputs that a file declares.
+const schemaOf = (inputs: Field[] = []): Schema => ({
+  type: "object", required: inputs.filter((f) => !f.optional).map((f) => f.name),
+  properties: Object.fromEntries(inputs.map((f) => [f.name, { description: f.description, default: f.default }])),
+});
+
+export default function Start({ target }: { target?: string }) {
+  const { jobs } = useWorld(), dirs = [...new Set(jobs.map((j) => j.dir).filter(Boolean))] as string[];
+  const [dir, setDir] = useState(""), at = dir || dirs[0] || "";
+  const agents = useCall<Listing<Agent>>("agents/list", at ? { dir: at } : {}), pipelines = useCall<Listing<Pipeline>>("pipelines/list", at ? { dir: at } : {}), models = useCall<Model[]>("models/list");
+  const [name, setName] = useState(target ?? "builder"), [prompt, setPrompt] = useState(""), [inputs, setInputs] = useState<Record<string, unknown>>({}), [model, setModel] = useState(""), [mode, setMode] = useState("");
+  const [limits, setLimits] = useState<Record<string, string>>({}), [worktree, setWorktree] = useState(false), [busy, setBusy] = useState(false), [problem, setProblem] = useState<Failure>(), [plan, setPlan] = useState<Plan>(), [copied, setCopied] = useState(false);
+  const agent = agents.data?.items?.find((a) => a.name === name), pipeline = pipelines.data?.items?.find((p) => p.name === name);
+  const detail = useCall<{ inputs?: Field[] }>(pipeline && !agent ? "pipelines/show" : null, { name, ...(at && { dir: at }) });
+  const schema = schemaOf(agent?.inputs ?? detail.data?.inputs);
+  useEffect(() => { setInputs({}); setPlan(undefined); }, [name]);
+  const num = (k: string) => (limits[k] ? Number(limits[k]) : undefined);
+  const wanted: Limits = { turns: num("turns"), tokens: num("tokens"), cost_usd: num("cost"), time: limits.time ? Math.round(Number(limits.time) * 60e9) : undefined };
+  const request = {
+    target: name, dir: at, ...(prompt && { prompt }), ...(model && { model, model_for_all: true }), ...(mode && { mode }), ...(worktree && { worktree }),
+    ...(Object.keys(inputs).length && { inputs }), ...(Object.values(wanted).some(Boolean) && { limits: wanted }),
+  };
+  const line = ["adroit run", quote(name), prompt && quote(prompt), at && "-C " + quote(at), model && "-m " + quote(model), mode && "--mode " + mode, worktree && "--worktree",
+    ...Object.entries(inputs).map(([k, v]) => "-i " + quote(`${k}=${typeof v === "string" ? v : JSON.stringify(v)}`)),
+    wanted.turns && "--max-turns " + wanted.turns, wanted.tokens && "--max-tokens " + wanted.tokens, wanted.cost_usd && "--max-cost " + wanted.cost_usd, limits.time && `--timeout ${limits.time}m`].filter(Boolean).join(" ");
+  const act = async (f: () => Promise<void>) => {
+    setBusy(true);
+    setProblem(undefined);
+    try { await f(); } catch (e) { setProblem(e as Failure); }
+    setBusy(false);
+  };
+  const usable = (models.data ?? []).filter((m) => !m.lacks);
+  if (!agents.data && !agents.error) return <Empty>Loading…</Empty>;
+  return <>
+    <h1>Start a job</h1>
+    <Problem of={agents.error} />
+    <form className="form" onSubmit={(e) => { e.preventDefault(); void act(async () => begin(await call<Submitted>("jobs/submit", request))); }}>
+      <label>Agent or pipeline
+        <select value={name} onChange={(e) => setName(e.target.value)}>
+          {!agent && !pipeline && <option>{name}</option>}
+          <optgroup label="Agents">{agents.data?.items?.map((a) => <option key={a.name} value={a.name}>{a.name}</option>)}</optgroup>
+          <optgroup label="Pipelines">{pipelines.data?.items?.map((p) => <option key={p.name} value={p.name}>{p.name}</option>)}</optgroup>
+        </select>
+        <small>{agent?.description ?? (pipeline && `${pipeline.description} (${plural(pipeline.steps, "step")})`)}</small></label>
+      <label>What is to be done<textarea rows={4} value={prompt} placeholder={agent?.default_prompt} required={!agent?.default_prompt && !Object.keys(schema.properties ?? {}).length} onChange={(e) => setPrompt(e.target.value)} /></label>
+      <Fields schema={schema} values={inputs} set={setInputs} />
+      <div className="pair">
+        <label>Directory<input list="dirs" value={dir} placeholder={dirs[0] ?? "/path/to/project"} required={!dirs.length} onChange={(e) => setDir(e.target.value)} /><datalist id="dirs">{dirs.map((d) => <option key={d} value={d} />)}</datalist></label>
+        <label>Model<input list="models" value={model} placeholder={agent?.model ?? "as configured"} onChange={(e) => setModel(e.target.value)} /><datalist id="models">{usable.map((m) => <option key={m.model} value={m.model} />)}</datalist></label>
+        <label>Mode<select value={mode} onChange={(e) => setMode(e.target.value)}>{modes.map(([v, t]) => <option key={v} value={v}>{t}</option>)}</select></label>
+      </div>
+      <details><summary>Limits</summary><div className="pair">
+        {[["turns", "Turns", agent?.limits?.turns], ["tokens", "Tokens", agent?.limits?.tokens], ["cost", "Cost in USD", agent?.limits?.cost_usd], ["time", "Minutes", agent?.limits?.time && agent.limits.time / 60e9]].map(([k, t, was]) =>
+          <label key={k}>{t}<input type="number" min={0} step={k === "cost" ? "any" : 1} placeholder={was ? String(was) : ""} value={limits[k as string] ?? ""} onChange={(e) => setLimits({ ...limits, [k as string]: e.target.value })} /></label>)}
+      </div></details>
+      <label className="check"><input type="checkbox" checked={worktree} onChange={(e) => setWorktree(e.target.checked)} /> In a git worktree of its own, to be merged later</label>
+      <Problem of={problem} />
+      {plan && <section className="plan" role="status"><h2>What would run</h2><Facts of={[["Workflow", plan.workflow], ["Model", plan.task.model ?? ""], ["Mode", plan.task.mode ?? ""], ["Tools", plan.task.tools?.length ? String(plan.task.tools.length) : ""]]} />{plan.stages?.map((s) => <p key={s}>{s}</p>)}{plan.ignored?.map((s) => <p key={s} className="warn">{s}</p>)}</section>}
+      <div className="buttons"><button className="primary" disabled={busy}>Start</button><button type="button" disabled={busy} onClick={(e) => e.currentTarget.form?.reportValidity() && void act(async () => setPlan(await call<Plan>("jobs/resolve", request)))}>Check</button></div>
+      <div className="copy"><code tabIndex={0}>{line}</code><button type="button" onClick={() => void navigator.clipboard.writeText(line).then(() => setCopied(true))}>{copied ? "Copied" : "Copy"}</button></div>
+    </form>
+  </>;
+}

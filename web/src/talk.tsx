@@ -1,0 +1,57 @@
+import { useEffect, useRef, useState } from "react";
+import { call, go, refresh, to, useCall, useWorld } from "./api";
+import { Asked } from "./ask";
+import { Say, useRun } from "./job";
+import { failed, shown, title, type Step } from "./steps";
+import { ago, Empty, Markdown, Status, visible } from "./text";
+import type { Detail, Submitted } from "./types";
+
+// Talk is a conversation with the agent chat: each one is a job.
+export default function Talk({ id }: { id?: string }) {
+  const { jobs } = useWorld(), talks = jobs.filter((j) => j.agent === "chat"), dirs = [...new Set(jobs.map((j) => j.dir).filter(Boolean))] as string[];
+  const [dir, setDir] = useState("");
+  return <div className="talk">
+    <aside><div className="head"><h1>Talk</h1>{id && <a className="button" href={to("talk")}>New</a>}</div>
+      <ul>{talks.map((j) => <li key={j.id}><a href={to("talk", j.id)} aria-current={j.id === id ? "page" : undefined}>{j.title || j.id}<small>{ago(j.updated)}</small></a></li>)}</ul>
+    </aside>
+    {id ? <Conversation key={id} id={id} /> : <section aria-label="New conversation"><Empty><p>Ask about a project, or have something changed in it.</p></Empty>
+      <label className="one">Directory<input list="talkdirs" value={dir} placeholder={dirs[0] ?? "/path/to/project"} onChange={(e) => setDir(e.target.value)} /><datalist id="talkdirs">{dirs.map((d) => <option key={d} value={d} />)}</datalist></label>
+      <Say label="Your message" button="Send" send={async (prompt) => {
+        const s = await call<Submitted>("jobs/submit", { target: "agent:chat", prompt, dir: dir || dirs[0] });
+        await call("jobs/start", { job: s.job.id, options: { live: true } });
+        void refresh();
+        go("talk", s.job.id);
+      }} /></section>}
+  </div>;
+}
+
+function Conversation({ id }: { id: string }) {
+  const { data: d, again } = useCall<Detail>("jobs/show", { job: id }), run = useRun(id, again), end = useRef<HTMLDivElement>(null), [said, setSaid] = useState<{ at: number; text: string }[]>([]);
+  const list = shown(run), status = run.status || d?.job.status || "";
+  useEffect(() => { end.current?.scrollIntoView({ block: "end" }); }, [list.length, status]);
+  if (!d) return <Empty>Loading…</Empty>;
+  const rows: ({ step: Step } | { said: string })[] = list.map((step) => ({ step }));
+  for (const s of [...said].reverse()) rows.splice(s.at, 0, { said: s.text });
+  return <section aria-label="Conversation" className="conversation">
+    <p className="crumb"><Status of={status} /> <a href={to("jobs", id)}>All steps of {id}</a></p>
+    <div className="turns">
+      {d.job.input?.prompt && <div className="mine"><Markdown text={d.job.input.prompt} /></div>}
+      {rows.map((r, i) => "said" in r ? <div key={i} className="mine"><Markdown text={r.said} /></div> : <Turn key={i} s={r.step} running={status === "running"} />)}
+      {d.questions?.map((q) => <Asked key={q.path} job={d.job} q={q} of />)}
+      {["failed", "limit", "interrupted", "stuck"].includes(status) && <p className="problem">{visible(run.reason ?? d.job.reason ?? status)}</p>}
+      <div ref={end} />
+    </div>
+    <Say label={status === "running" ? "It reads this before its next answer" : "Your message"} button="Send" send={async (text) => {
+      await call("jobs/send", { job: id, options: { text } });
+      setSaid((all) => [...all, { at: list.length + all.length, text }]);
+      if (status !== "running") await call("jobs/start", { job: id, options: { live: true } });
+      again();
+    }} />
+  </section>;
+}
+
+function Turn({ s, running }: { s: Step; running: boolean }) {
+  const text = s.data?.text ?? s.live;
+  if (s.kind === "model") return text ? <div className="theirs"><Markdown text={text} /></div> : !s.ended && running ? <p className="weak">Thinking…</p> : null;
+  return <p className={"did" + (failed(s) ? " bad" : "")}><i aria-hidden="true">{failed(s) ? "✗" : s.ended ? "✓" : "●"}</i> {title(s)} <span>{visible(String(s.data?.args?.command ?? s.data?.args?.path ?? s.text ?? "").split("\n")[0])}</span></p>;
+}
