@@ -245,9 +245,6 @@ func TestACP(t *testing.T) {
 	if strings.Contains(got, "todo") || strings.Count(got, "plan:") != 1 {
 		t.Errorf("the list was shown\n%s", got)
 	}
-	if _, err := e.SetSessionMode(t.Context(), sdk.SetSessionModeRequest{SessionId: s.SessionId, ModeId: "plan"}); err == nil {
-		t.Error("the mode of a conversation that has begun changes")
-	}
 	cancelled := make(chan struct{})
 	go func() {
 		defer close(cancelled)
@@ -380,13 +377,15 @@ func TestACPPeer(t *testing.T) {
 		"asked shell echo first: allow_once", "asked mcp__notes__note: allow_once", "update mcp__notes__note completed", "plan Echo in_progress medium, Rest pending medium", "commands /review Review it.", "message All done.", "stop end_turn", "message Done again.", "loaded user change it", "sessions 1", "closed")
 }
 
-// TestACPCarriesOutAPlan has another mode after a plan, and only then, carry it out.
-func TestACPCarriesOutAPlan(t *testing.T) {
+// TestACPModes has a conversation planned, carried out and planned again, as one job.
+func TestACPModes(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{"repo/a.txt": "one\n", "turns.yaml": `turns:
   - calls: [{name: finish, args: {summary: I change line one.}}]
   - calls: [{name: edit_file, args: {path: a.txt, old: one, new: two}}]
   - calls: [{name: finish, args: {summary: It is two.}}]
+  - {expect: {contains: The mode is now plan}, calls: [{name: edit_file, args: {path: a.txt, old: two, new: three}}]}
+  - {expect: {contains: "the mode is plan, in which this job plans"}, calls: [{name: finish, args: {summary: I would make it three.}}]}
 `, "home/.config/adroit/agents/hand.md": "---\nname: hand\ndescription: Works.\ntools: [read_file, edit_file, finish]\ndone: {all: [{signal: DONE}, {artifact: diff}]}\n---\nYou work.\n"})
 	e := edit(t, p, "hand")
 	s := e.session(p.path("repo"))
@@ -404,7 +403,17 @@ func TestACPCarriesOutAPlan(t *testing.T) {
 	if b, err := os.ReadFile(p.path("repo/a.txt")); err != nil || string(b) != "two\n" {
 		t.Errorf("a.txt is %q, %v", b, err)
 	}
-	if _, err := e.SetSessionMode(t.Context(), sdk.SetSessionModeRequest{SessionId: s.SessionId, ModeId: "plan"}); err == nil {
-		t.Error("the mode of work that has begun changes")
+	mode("plan")
+	contains(t, e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("and three?")), "agent: I would make it three.")
+	if b, err := os.ReadFile(p.path("repo/a.txt")); err != nil || string(b) != "two\n" {
+		t.Errorf("planned again, a.txt is %q, %v", b, err)
+	}
+	if _, out := p.run("jobs", "--json"); strings.Count(out, `"id": "J`) != 1 {
+		t.Errorf("more than one job\n%s", out)
+	}
+	e = edit(t, p, "hand")
+	loaded, err := e.LoadSession(t.Context(), sdk.LoadSessionRequest{SessionId: s.SessionId, Cwd: p.path("repo"), McpServers: []sdk.McpServer{}})
+	if err != nil || loaded.Modes.CurrentModeId != "plan" {
+		t.Errorf("loaded again, the mode is %+v, %v", loaded.Modes, err)
 	}
 }

@@ -160,6 +160,46 @@ func TestChatAtTerminal(t *testing.T) {
 	}
 }
 
+// Shift+Tab changes the mode of what is typed next, which the bottom line shows; a message that
+// was queued keeps the mode it was typed in. Another process goes on in the last one.
+func TestChatModes(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"turns.yaml": `turns:
+  - {delay: 2s, text: The plan.}
+  - {expect: {contains: one more}, calls: [{name: write_file, args: {path: no.txt, content: x}}]}
+  - text: Planned.
+  - {expect: {contains: "and now\n\n[The mode is now edits"}, calls: [{name: write_file, args: {path: yes.txt, content: x}}]}
+  - text: Written.
+`})
+	for _, width := range []uint16{40, 80, 120} {
+		_ = os.Remove(p.path("repo/yes.txt"))
+		x, wait := p.terminal(width, []string{"TERM=xterm-256color"}, "chat", "-m", "script:../turns.yaml")
+		at := x.see(0, "mode edits (Shift+Tab)  /help")
+		x.write("\x1b[Z\x1b[Z")
+		at = x.see(at, "mode plan (Shift+Tab)")
+		x.write("plan it\r")
+		at = x.see(at, "mode plan (Shift+Tab)  Esc stops")
+		x.write("one more\t\x1b[Z")
+		at = x.see(at, "mode edits")
+		at = x.see(at, "The plan.")
+		at = x.see(at, "> one more")
+		at = x.see(at, "Planned.")
+		at = x.see(at, "mode edits (Shift+Tab)  /help")
+		x.write("and now\r")
+		at = x.see(at, "Written.")
+		x.see(at, "/help")
+		x.write("\x04")
+		if code := wait(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		for file, want := range map[string]bool{"no.txt": false, "yes.txt": true} {
+			if _, err := os.Stat(p.path("repo/" + file)); (err == nil) != want {
+				t.Errorf("%d columns: %s is there: %v", width, file, err == nil)
+			}
+		}
+	}
+}
+
 // The terminal is in order after a conversation that was left in the middle of a
 // turn, and one that a signal ended.
 func TestChatLeavesTerminal(t *testing.T) {

@@ -28,7 +28,7 @@ import (
 func defaultVerdict(m turn.PermissionContext, t tools.Metadata, f func() Confinement, harmless func() (permit.Do, string)) (permit.Do, string) {
 	switch {
 	case !executor.Mode(m.Mode).Allows(t):
-		return permit.Deny, "this job plans and changes nothing; say in words what should be done"
+		return permit.Deny, "the mode is plan, in which this job plans and changes nothing; say in words what should be done"
 	case t.Needs&tools.Publish != 0:
 		return permit.Ask, "others will see it"
 	case t.Outside:

@@ -24,9 +24,12 @@ type RetryOptions struct {
 	From int `json:"from,omitempty"`
 	// Model does the task in place of the old one's; empty is the same.
 	Model string `json:"model,omitempty"`
+	// Agent goes on from there in place of the old one's agent; it is for From.
+	Agent string `json:"agent,omitempty"`
 	// CarryOut has the new job carry out the plan that the old one ended with: it goes on
 	// from there, may change files, and is done when all of the agent's definition of done
-	// holds. Mode is what it may do: empty is what is configured, or edits if that is plan.
+	// holds. Mode is what it may do, also with From: empty is what the old one began with, and
+	// for CarryOut what is configured, or edits if that is plan.
 	CarryOut bool          `json:"carry_out,omitempty"`
 	Mode     executor.Mode `json:"mode,omitempty"`
 	// Message is what the person says there; it is for From and CarryOut.
@@ -47,12 +50,14 @@ func (o *RetryOptions) check() error {
 		return problem.Invalidf("turns count from 1", "--from is %d", o.From)
 	case o.From > 0 && o.CarryOut:
 		return problem.Invalidf("a plan is gone on from where it ended", "--from and --carry-out exclude each other")
-	case o.Mode != "" && !o.CarryOut:
+	case o.Mode != "" && !o.CarryOut && o.From == 0:
 		return problem.Invalidf("it goes with --carry-out, for a plan; "+hint.Command("run --mode MODE")+" begins in another mode", "--mode is for --carry-out")
-	case o.Mode == executor.ModePlan:
+	case o.Agent != "" && o.From == 0:
+		return problem.Invalidf(hint.Command("run AGENT \"...\"")+" begins anew with another agent", "another agent is for a conversation that goes on from a turn")
+	case o.Mode == executor.ModePlan && o.CarryOut:
 		return problem.Invalidf("it is edits or auto", "a plan cannot be carried out in mode plan")
 	case o.Mode != "" && !slices.Contains(executor.Modes, o.Mode):
-		return problem.Invalidf("it is edits or auto", "--mode is %q", o.Mode)
+		return problem.Invalidf(oneOf(executor.Modes), "--mode is %q", o.Mode)
 	case o.From == 0 && !o.CarryOut && o.Message != "":
 		return problem.Invalidf(hint.Command("jobs retry ID --from TURN \"...\"")+" goes on from a turn; "+hint.Command("continue ID \"...\"")+" goes on with the job itself", "a job that begins anew takes no message")
 	}
@@ -62,21 +67,27 @@ func (o *RetryOptions) check() error {
 // canBeCarriedOut reports whether a job has ended with a plan that its agent may carry
 // out: not one that only plans, in any mode.
 func (rt *Runtime) canBeCarriedOut(j *jobs.Job) bool {
-	var in agents.Input
-	if j.Status != jobs.Planned || j.Workflow != agents.Workflow.Name || json.Unmarshal(j.Input, &in) != nil {
+	if j.Status != jobs.Planned || j.Workflow != agents.Workflow.Name {
 		return false
 	}
-	a := in.Spec
-	if a == nil {
-		d, err := rt.trusts(in.Dir, rt.config(j).Trust)
-		if err != nil {
-			return false
-		}
-		if a, err = rt.catalog.Agents(d).Lookup(in.Agent); err != nil {
-			return false
-		}
+	a, err := rt.agentOf(j)
+	return err == nil && a.Mode != executor.ModePlan
+}
+
+// agentOf is the agent of a job as it is now.
+func (rt *Runtime) agentOf(j *jobs.Job) (*agents.DynamicAgent, error) {
+	var in agents.Input
+	if err := json.Unmarshal(j.Input, &in); err != nil {
+		return nil, fmt.Errorf("%s: reading its request: %w", j.ID, err)
 	}
-	return a.Mode != executor.ModePlan
+	if in.Spec != nil {
+		return in.Spec, nil
+	}
+	d, err := rt.trusts(in.Dir, rt.config(j).Trust)
+	if err != nil {
+		return nil, err
+	}
+	return rt.catalog.Agents(d).Lookup(in.Agent)
 }
 
 // carryOut makes a request that carries out the plan that a job ended with.
@@ -115,6 +126,10 @@ func (rt *Runtime) branch(ctx context.Context, old *jobs.Job, in *agents.Input, 
 	if err != nil {
 		return err
 	}
+	in.Mode = cmp.Or(o.Mode, in.Mode)
+	if err := rt.otherAgent(old, in, o.Agent); err != nil {
+		return err
+	}
 	in.Taint |= taintOf(old)
 	if o.Mentions != "" || len(o.Attachments) > 0 {
 		m := executor.Message{Text: o.Message, Model: o.Model, Attached: o.Attached}
@@ -141,6 +156,26 @@ func (rt *Runtime) branch(ctx context.Context, old *jobs.Job, in *agents.Input, 
 	said.Text = strings.TrimSpace(notice + "\n\n" + said.Text)
 	b.History = append(b.History, said)
 	in.Branch = b
+	return nil
+}
+
+// otherAgent has a request go to another agent, which takes the conversation over.
+func (rt *Runtime) otherAgent(old *jobs.Job, in *agents.Input, name string) error {
+	if name == "" || name == in.Agent && in.Spec == nil {
+		return nil
+	}
+	d, err := rt.trusts(in.Dir, rt.config(old).Trust)
+	if err != nil {
+		return err
+	}
+	a, err := rt.catalog.Agents(d).Lookup(name)
+	if err != nil {
+		return err
+	}
+	if a.Workflow != "" {
+		return problem.Invalidf(hint.Command("run %s \"...\"", name)+" begins anew with it", "%s is led by the workflow %s, which goes on with no conversation", name, a.Workflow)
+	}
+	in.Agent, in.Spec, in.Inputs = name, nil, nil
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package adroit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,8 +12,12 @@ import (
 
 	"github.com/adroit-run/adroit/internal/host/jobdir"
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/internal/work/ledger"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -122,6 +127,7 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 	if err != nil {
 		return nil, problem.AsError(err)
 	}
+	d.Mode = rt.mode(j, log)
 	d.Final, d.End, d.Todo, d.Usage = log.final, log.end, log.todo, rt.usage(j, log)
 	if j.Status == jobs.Interrupted {
 		d.Position = log.position()
@@ -139,6 +145,7 @@ type jobLog struct {
 	calls map[string]bool // paths of tool calls that have ended
 	tool  string          // whose call has not ended
 	todo  json.RawMessage // of its agent, not of sub-agents
+	mode  executor.Mode   // that messages it has read set, "" if none has
 	final *jobs.Final     // the last
 	end   *event.Event    // that final is of, if none came after it
 }
@@ -167,6 +174,12 @@ func (l *jobLog) add(ev event.Event) {
 			l.final, l.end = &f, &ev
 		}
 	}
+	if ev.Kind == event.StepFinished && ev.Step == flow.KindAwait {
+		var sig flow.Signal
+		if json.Unmarshal(ev.Data, &sig) == nil {
+			l.mode = cmp.Or(modeOf(sig), l.mode)
+		}
+	}
 	if ev.Step != "tool" {
 		return
 	}
@@ -188,6 +201,31 @@ func (l *jobLog) add(ev event.Event) {
 			}
 		}
 	}
+}
+
+// modeOf is the permission mode that a signal sets, "" if it is no message that does.
+func modeOf(sig flow.Signal) executor.Mode {
+	var m executor.Message
+	if sig.Name != turn.MessageSignal || json.Unmarshal(sig.Value, &m) != nil {
+		return ""
+	}
+	return m.Mode
+}
+
+// mode is the permission mode of a job, whose log has the messages that it has read.
+func (rt *Runtime) mode(j *jobs.Job, l *jobLog) executor.Mode {
+	var in agents.Input
+	if json.Unmarshal(j.Input, &in) != nil {
+		return ""
+	}
+	mode := cmp.Or(l.mode, in.Mode, rt.o.Defaults.Mode, executor.ModeEdits)
+	for _, sig := range j.Signals {
+		mode = cmp.Or(modeOf(sig), mode)
+	}
+	if a, err := rt.agentOf(j); err == nil && a.Mode != "" && slices.Index(executor.Modes, a.Mode) < slices.Index(executor.Modes, mode) {
+		return a.Mode
+	}
+	return mode
 }
 
 func (l *jobLog) position() *Position {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/calling/route"
@@ -104,10 +105,31 @@ func (rt *Runtime) takesMessages(j *jobs.Job) error {
 	return problem.Invalidf("put it back, or start a new job elsewhere: "+hint.Command("run"), "the directory of %s is gone: %s", j.ID, j.Dir)
 }
 
+// checkMode refuses a permission mode that the agent of a job excludes.
+func (rt *Runtime) checkMode(j *jobs.Job, m executor.Mode) error {
+	switch {
+	case m == "":
+		return nil
+	case !m.Known():
+		return problem.Invalidf(oneOf(executor.Modes), "the mode is %q", m)
+	}
+	a, err := rt.agentOf(j)
+	if err != nil { // it is gone: what the job began with decides
+		return nil
+	}
+	if a.Mode == "" || slices.Index(executor.Modes, m) <= slices.Index(executor.Modes, a.Mode) {
+		return nil
+	}
+	return problem.Invalidf("have another agent do it", "the agent %s goes no further than mode %s", a.Name, a.Mode)
+}
+
 // checkMessage refuses what cannot be meant, and finds out about the model.
 func (rt *Runtime) checkMessage(ctx context.Context, j *jobs.Job, m *executor.Message) error {
 	if bad := badLimit(m.Limits); bad != "" {
 		return problem.Invalidf("leave it out for the agent's limit", "%s", bad)
+	}
+	if err := rt.checkMode(j, m.Mode); err != nil {
+		return err
 	}
 	m.Window, m.Price, m.Taint, m.Changed = 0, llm.Price{}, 0, ""
 	attaches := m.Mentions != "" || len(m.Attachments) > 0

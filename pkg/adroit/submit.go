@@ -274,7 +274,7 @@ func (rt *Runtime) retryModel(old *jobs.Job, ref string) (string, error) {
 func (rt *Runtime) copyConfig(old, again *jobs.Job, w *worktree.Worktree) (err error) {
 	c := rt.config(old)
 	var in agents.Input
-	if c.Record, c.AgentDigest = "", ""; json.Unmarshal(old.Input, &in) == nil {
+	if c.Record, c.AgentDigest = "", ""; json.Unmarshal(again.Input, &in) == nil {
 		c.AgentDigest = rt.agentNow(in, c.Trust)
 	}
 	before, _, _ := strings.Cut(old.Model, "/")
@@ -316,6 +316,7 @@ func (rt *Runtime) again(ctx context.Context, old, again *jobs.Job, w *worktree.
 		in.Dir, in.Worktree = s.Worktree.Dir(), true
 		again.Dir = in.Dir
 	}
+	again.Agent = cmp.Or(o.Agent, again.Agent)
 	again.Input, err = json.Marshal(in)
 	return err
 }

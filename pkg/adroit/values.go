@@ -22,6 +22,7 @@ type JobDetail struct {
 	Config    JobConfig       `json:"config"`
 	Questions []jobs.Question `json:"questions,omitempty"` // that it asks now
 	Unread    int             `json:"unread,omitempty"`    // messages that it was sent and has not read
+	Mode      executor.Mode   `json:"mode,omitempty"`      // permission mode that it began in, or that the last message has set
 	Final     *jobs.Final     `json:"final,omitempty"`     // how its last run ended
 	// End is the event that Final is of. It is nil if another came after it: the
 	// job went on and has not ended in order since.

@@ -109,6 +109,9 @@ func resolve(a *DynamicAgent, in Input, set *tools.Set, env Env) (t executor.Tas
 	if sel.own, err = shrinkTools(a, &t, sel.own, set, hints(in.Prompt, inputs)); err != nil {
 		return t, err
 	}
+	if err := otherModes(a, &t, sel, in, set, env); err != nil {
+		return t, err
+	}
 	return t, writePrompts(a, &t, in, sel, inputs, env)
 }
 
@@ -181,6 +184,51 @@ func callModeOf(a *DynamicAgent, in Input) (turn.Mode, error) {
 		return "", fmt.Errorf("calling is %q; it is one of %v", c, turn.Modes)
 	}
 	return c, nil
+}
+
+// otherModes pins how the task's work differs in the modes that a message may set: not those
+// that the agent excludes, nor those of a task that takes no messages.
+func otherModes(a *DynamicAgent, t *executor.Task, sel selection, in Input, set *tools.Set, env Env) error {
+	if a.Workflow != "" || in.Parent != nil {
+		return nil
+	}
+	for _, mode := range executor.Modes {
+		if mode == t.Mode || narrower(mode, a.Mode) != mode {
+			continue
+		}
+		in.Mode = mode
+		other, err := selectTools(a, in, set, env)
+		if err != nil {
+			continue // the task cannot be done in it on this host, and a message that sets it has no effect
+		}
+		with := *t
+		with.Tools, with.Checks, with.Done, with.PlanOnly = PinTools(other.own), PinTools(other.checks), a.Done, false
+		with.Artifacts = maps.Clone(t.Artifacts)
+		if mode == executor.ModePlan {
+			with.Done, with.PlanOnly = planCriterion(a, offeredTo(other.route.Model, other.own))
+			with.PlanOnly = with.PlanOnly || other.acts
+		} else if err := addChecks(a, &with, in, set, env); err != nil {
+			continue
+		}
+		t.NothingToCheck = with.NothingToCheck
+		if _, err := shrinkTools(a, &with, other.own, set, hints(in.Prompt, nil)); err != nil {
+			return err
+		}
+		w := executor.ModeWork{Checks: with.Checks, Done: with.Done, PlanOnly: with.PlanOnly}
+		for _, tool := range with.Tools {
+			if mode != executor.ModePlan && !slices.ContainsFunc(t.Tools, func(x executor.Tool) bool { return x.Name == tool.Name }) {
+				w.Tools = append(w.Tools, tool)
+			}
+		}
+		if len(w.Tools) > 0 && with.Artifacts[descriptions] != nil {
+			t.Artifacts = with.Artifacts
+		}
+		if t.Modes == nil {
+			t.Modes = map[executor.Mode]executor.ModeWork{}
+		}
+		t.Modes[mode] = w
+	}
+	return nil
 }
 
 // addChecks settles how the task's checks are run: by which command the tests,

@@ -44,6 +44,7 @@ func Loop(r *flow.Run, t Task) (*State, error) {
 		s.New = append(s.New, t.History...)
 	}
 	t.useModel(s.Model)
+	t.useMode(s)
 	if err := run(r, &t, s); err != nil {
 		return s, err
 	}

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,6 +27,9 @@ type Message struct {
 	// Model is asked from here on, as provider/model; empty: the one that the job
 	// has.
 	Model string `json:"model,omitempty"`
+	// Mode is the permission mode from here on; empty: the one that the job has. It goes
+	// with a Text or Attachments.
+	Mode Mode `json:"mode,omitempty"`
 	// Compact makes the conversation smaller before the next request. A job that has
 	// ended does that alone, without a Text or a Model, and ends as it had.
 	Compact bool `json:"compact,omitempty"`
@@ -81,6 +85,10 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 		if m.Model != "" {
 			s.switchModel(t, &pickedModel{m.Model, m.Window, m.Stated, m.Guess, m.Price})
 		}
+		notice, err := s.setMode(r, t, m.Mode)
+		if err != nil {
+			return err
+		}
 		if m.Anew {
 			s.resetLimits(t.Limits, m.Limits)
 		}
@@ -90,6 +98,7 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 			if m.Changed != "" {
 				said.Text = strings.TrimPrefix(said.Text+"\n\n["+m.Changed+"]", "\n\n")
 			}
+			said.Text += notice
 			s.addMessage(said)
 		}
 	}
@@ -152,6 +161,54 @@ func (s *State) switchModel(t *Task, c *pickedModel) {
 	s.Model, s.Fallback, s.ModeFailures = c, 0, nil
 	s.Context.ChangeModel()
 	t.useModel(c)
+}
+
+// modeNotices are what a model is shown when a message sets a mode.
+var modeNotices = map[Mode]string{
+	ModePlan:  "[The mode is now plan: change nothing and run no commands that change anything. Read what you need, and answer with the plan.]",
+	ModeEdits: "[The mode is now edits: you may change files, and the user is asked about commands.]",
+	ModeAuto:  "[The mode is now auto: you may change files and run commands.]",
+}
+
+// setMode has the run go on in another mode, and returns what the model is shown of it, ""
+// if the mode is the one that the run has.
+func (s *State) setMode(r *flow.Run, t *Task, mode Mode) (string, error) {
+	now := cmp.Or(t.Mode, ModeEdits)
+	if mode == "" || mode == now {
+		return "", nil
+	}
+	if _, ok := t.Modes[mode]; !ok && (t.begun == nil || mode != cmp.Or(t.begun.mode, ModeEdits)) {
+		return "", r.Note("the mode stays %s: the job cannot be in mode %s", now, mode)
+	}
+	if s.Mode = mode; !slices.Contains(s.Modes, mode) {
+		s.Modes = append(slices.Clip(s.Modes), mode)
+	}
+	t.useMode(s)
+	t.prepareJudging(s)
+	return "\n\n" + modeNotices[mode], nil
+}
+
+// useMode has the task work in the mode that a message has set, if one has. Its tools stay
+// what they were: those that a mode adds stay behind them, and the mode decides about each call.
+func (t *Task) useMode(s *State) {
+	if s.Mode == "" {
+		return
+	}
+	if t.begun == nil {
+		t.begun = &begun{t.Mode, t.Work}
+	}
+	t.Mode, t.Work = s.Mode, t.begun.Work
+	if w, ok := t.Modes[s.Mode]; ok {
+		t.Checks, t.Done, t.PlanOnly = w.Checks, w.Done, w.PlanOnly
+	}
+	t.Tools = slices.Clone(t.Tools)
+	for _, m := range s.Modes {
+		for _, tool := range t.Modes[m].Tools {
+			if !slices.ContainsFunc(t.Tools, func(x Tool) bool { return x.Name == tool.Name }) {
+				t.Tools = append(t.Tools, tool)
+			}
+		}
+	}
 }
 
 // useModel has the task ask the model that a person has picked, if one was.

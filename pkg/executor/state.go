@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -119,6 +120,10 @@ type loopGuards struct {
 type securityState struct {
 	Taint tools.Taint   `json:"taint,omitempty"` // of what the run has read
 	Rules []permit.Rule `json:"rules,omitempty"` // added by the people who approved
+	// Mode is what a message has set in place of the task's, Modes are all that messages have
+	// set, in the order of the first time.
+	Mode  Mode   `json:"mode,omitempty"`
+	Modes []Mode `json:"modes,omitempty"`
 	// Unknown has the paths of calls of which nobody knows whether they happened, by a
 	// workflow or as their tool reports it, by what they ask for: the next such call is asked about.
 	Unknown map[string]string `json:"unknown,omitempty"`
@@ -152,6 +157,11 @@ func (s *State) known() error {
 			continue
 		}
 		if err := stored.Unknown("the status of its outcome", o.Status, slices.Contains(outcomeStatuses, o.Status)); err != nil {
+			return err
+		}
+	}
+	for _, m := range append(slices.Clip(s.Modes), cmp.Or(s.Mode, ModeEdits)) {
+		if err := stored.Unknown("its mode", string(m), m.Known()); err != nil {
 			return err
 		}
 	}

@@ -34,9 +34,12 @@ type Task struct {
 	// Revision is the version of the loop's conversation with the model. A job keeps the
 	// one that it began with, so that its journal replays. See [turn.Revision].
 	Revision int `json:"revision,omitempty"`
+	// Modes are how Work differs in the modes that a message may set.
+	Modes map[Mode]ModeWork `json:"modes,omitempty"`
 
-	turn turnTools
-	part string // of the run that the task leads, as in "2."; "" for a sub-agent and a branch
+	turn  turnTools
+	begun *begun // what a mode that a message has set takes the place of
+	part  string // of the run that the task leads, as in "2."; "" for a sub-agent and a branch
 	// Messages has the loop read messages: see [Message]. It is not pinned; a
 	// sub-agent reads none.
 	Messages bool `json:"-"`
@@ -62,6 +65,20 @@ type Work struct {
 	// PlanOnly reports that Done lacks what only a change could prove, or that the mode
 	// has taken tools away that act: the run ends as planned.
 	PlanOnly bool `json:"plan_only,omitempty"`
+}
+
+// A ModeWork is how the work of a task differs in another mode than the one that it begins in.
+type ModeWork struct {
+	Tools    []Tool    `json:"tools,omitempty"` // that the task begins without
+	Checks   []Tool    `json:"checks,omitempty"`
+	Done     Criterion `json:"done,omitzero"`
+	PlanOnly bool      `json:"plan_only,omitempty"`
+}
+
+// begun is how a task began.
+type begun struct {
+	mode Mode
+	Work
 }
 
 // taskModels are the prices of the task's models, their fallbacks, and the bounds of a

@@ -95,6 +95,10 @@ func (s *Offered) Give(t *executor.Task) error {
 		if t.Mode == executor.ModePlan && s.reach.Has(name) && !executor.ModePlan.Allows(tool.Metadata) {
 			t.PlanOnly = true
 		}
+		if w, ok := t.Modes[executor.ModePlan]; ok && s.reach.Has(name) && !executor.ModePlan.Allows(tool.Metadata) {
+			w.PlanOnly = true
+			t.Modes[executor.ModePlan] = w
+		}
 	}
 	return nil
 }

@@ -272,9 +272,9 @@ func (s *server) CloseSession(_ context.Context, p sdk.CloseSessionRequest) (out
 	return out, nil
 }
 
-// SetSessionMode implements [sdk.Agent]. What a job may do is settled when it
-// begins; after a plan, another mode has the next prompt carry it out.
-func (s *server) SetSessionMode(ctx context.Context, p sdk.SetSessionModeRequest) (out sdk.SetSessionModeResponse, err error) {
+// SetSessionMode implements [sdk.Agent]. The mode is that of the next prompt: a turn in
+// progress keeps its own.
+func (s *server) SetSessionMode(_ context.Context, p sdk.SetSessionModeRequest) (out sdk.SetSessionModeResponse, err error) {
 	ses, err := s.session(p.SessionId)
 	if err != nil {
 		return out, err
@@ -285,17 +285,8 @@ func (s *server) SetSessionMode(ctx context.Context, p sdk.SetSessionModeRequest
 	}
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
-	if ses.job != "" && mode != ses.mode && !s.carriesOut(ctx, ses.job) {
-		return out, sdk.NewInvalidParams(map[string]any{"error": "the mode of a conversation is settled by its first message; begin a new one"})
-	}
 	ses.mode = mode
 	return out, nil
-}
-
-// carriesOut reports whether a job has ended with a plan that can be carried out.
-func (s *server) carriesOut(ctx context.Context, id string) bool {
-	d, err := s.c.Job(ctx, id)
-	return err == nil && slices.ContainsFunc(d.Actions, func(a adroit.Action) bool { return a.CarryOut })
 }
 
 // ListSessions implements [sdk.Agent]: the jobs of a directory that take messages.

@@ -27,8 +27,8 @@ type session struct {
 	turn    sync.Mutex      // held during one
 
 	mu   sync.Mutex
-	job  string // its id, "" before the first prompt
-	mode executor.Mode
+	job  string        // its id, "" before the first prompt
+	mode executor.Mode // of the next prompt
 	// model is the model that is asked, and window its context window in tokens, 0 if
 	// that is not known. picked is set if the person has chosen it since the last
 	// message.
@@ -118,10 +118,7 @@ func (s *server) deliver(ctx context.Context, ses *session, m executor.Message) 
 		ses.picked = ses.picked && ses.model != model // another one was picked meanwhile
 	}
 	if id != "" {
-		if mode != "" && mode != executor.ModePlan && s.carriesOut(ctx, id) {
-			return s.carryOut(ctx, ses, id, adroit.RetryOptions{CarryOut: true, Mode: mode, Model: model, Message: m.Text, Attached: m.Attached})
-		}
-		m.Model = model
+		m.Model, m.Mode = model, mode
 		j, err := s.c.Send(ctx, id, m)
 		if err == nil {
 			sent()
@@ -155,19 +152,6 @@ func (s *server) warnReplaced(ses *session, j *jobs.Job) {
 	for _, r := range j.Replaced {
 		s.update(ses, sdk.UpdateAgentMessageText("Note: "+secret.ReplacedWords(r)+".\n\n"))
 	}
-}
-
-// carryOut has the session go on with a new job, which carries out the plan of its
-// first. Editors that list sessions see that job as one of its own.
-func (s *server) carryOut(ctx context.Context, ses *session, id string, o adroit.RetryOptions) error {
-	sub, err := s.c.Retry(ctx, id, o)
-	if err != nil {
-		return err
-	}
-	ses.mu.Lock()
-	defer ses.mu.Unlock()
-	ses.job, ses.last, ses.picked = sub.Job.ID, 0, false
-	return nil
 }
 
 // run runs the job until it has ended its turn, and asks the person in between.
@@ -291,9 +275,7 @@ func (s *server) open(ctx context.Context, id sdk.SessionId, dir string) (*sessi
 	if err != nil {
 		return nil, nil, failure(err)
 	}
-	var in struct{ Mode executor.Mode }
-	_ = json.Unmarshal(d.Job.Input, &in) // without one it is the usual
-	ses := &session{id: id, dir: d.Job.Dir, job: d.Job.ID, mode: in.Mode, model: d.Job.Model}
+	ses := &session{id: id, dir: d.Job.Dir, job: d.Job.ID, mode: d.Mode, model: d.Job.Model}
 	if plan, err := s.resolve(ctx, ses, ses.model); err == nil { // else the session is without a meter
 		ses.window = plan.Task.Options.Window
 	}

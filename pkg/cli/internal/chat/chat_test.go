@@ -124,7 +124,7 @@ func TestEnteredEarly(t *testing.T) {
 		t.Errorf("%q, %q", ui.text.String(), s.Meter())
 	}
 	s.ready()
-	if got := ui.text.String(); !strings.HasPrefix(got, "mode: as configured\nmode plan: a new") || s.Meter() != "" {
+	if got := ui.text.String(); !strings.HasPrefix(got, "mode: edits\nmode plan from your") || s.Meter() != "" {
 		t.Errorf("%q", got)
 	}
 	s.opening.busy = true

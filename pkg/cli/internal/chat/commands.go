@@ -30,8 +30,8 @@ func commands() []command {
 	return []command{
 		{"help", "", "list the commands and keys", (*Session).help},
 		{"model", "[NAME]", "list the models, or go on with another", (*Session).setModel},
-		{"agent", "[NAME]", "list the agents, or begin a conversation with one", (*Session).setAgent},
-		{"mode", "[MODE]", "show or set the next conversation's permission mode: plan, edits, auto", (*Session).setMode},
+		{"agent", "[NAME]", "list the agents, or have another go on from here", (*Session).setAgent},
+		{"mode", "[MODE]", "show the permission mode, or set it from the next message on: plan, edits, auto", (*Session).setMode},
 		{"new", "", "begin a new conversation with your next message", func(s *Session, _ string) { s.startOver("a new conversation begins with your next message") }},
 		{"resume", "[JOB]", "go to another conversation, the last one without JOB", (*Session).resumeOther},
 		{"undo", "", "take back what the conversation changed in files", (*Session).undo},
@@ -181,6 +181,7 @@ func (s *Session) keys() [][2]string {
 	return [][2]string{
 		{"Enter", "send; during a turn it is read at the model's next request"},
 		{"Tab", "complete; during a turn queue the message for its end"},
+		{"Shift+Tab", "the next permission mode: plan, edits, auto"},
 		{`Alt+Enter Ctrl+J \`, "a new line"}, {"Up Down", "earlier messages; Up takes a queued one back"},
 		{"Esc", "interrupt the turn"}, {"Ctrl+O", "print the question, call or thought whole; again, the one before"},
 		{"Ctrl+C", "clear the line, or interrupt; twice leaves"}, {"Ctrl+D", "leave"}, {"Ctrl+Z", "suspend"},
@@ -215,6 +216,7 @@ func (s *Session) startOver(words string) {
 	if s.job != "" {
 		words += "; " + hint.Command("chat --resume %s", s.job) + " goes back"
 	}
+	s.input.mode = s.Mode()
 	s.turn, s.input.notes, s.with = turn{}, nil, nil
 	s.view = show.NewFeed(s.Screen, s.e.Rate())
 	s.say(kit.Dim, "%s", words)
@@ -271,9 +273,32 @@ func (s *Session) setAgent(name string) {
 		r.Target = name
 		s.change(r, func() {
 			s.Target = name
-			s.startOver("agent " + name + ": a new conversation begins with your next message")
+			if s.job == "" {
+				s.startOver("agent " + name + ": a new conversation begins with your next message")
+				return
+			}
+			s.branch(0, "agent "+name+": it goes on with your next message, in a conversation of its own with all that was said")
 		})
 	}
+}
+
+// branch has the next message begin a conversation of its own that has what was said up to the
+// end of a turn of the transcript; 0 is the last one.
+func (s *Session) branch(turn int, words string) {
+	id := s.job
+	s.opening = opening{busy: true}
+	s.do(func(ctx context.Context) func() {
+		t, err := s.c.Transcript(ctx, id)
+		return func() {
+			if err != nil {
+				s.fail(err)
+			} else {
+				s.startOver(words)
+				s.from = &origin{id, cmp.Or(turn, t.Last())}
+			}
+			s.ready()
+		}
+	})
 }
 
 // change uses what a command sets if a job can begin with it; what is entered meanwhile
@@ -296,14 +321,12 @@ func (s *Session) change(r adroit.Request, use func()) {
 func (s *Session) setMode(mode string) {
 	switch m := executor.Mode(mode); {
 	case mode == "":
-		now := string(s.Mode)
-		now = cmp.Or(now, "as configured")
-		s.say(kit.Plain, "mode: %s", now)
+		s.say(kit.Plain, "mode: %s", s.Mode())
 	case !slices.Contains(executor.Modes, m):
 		s.say(kit.Red, "the modes are plan (read only), edits, and auto (also commands, in a sandbox)")
-	case s.between("/mode"):
-		s.Mode = m
-		s.startOver("mode " + mode + ": a new conversation begins with your next message")
+	default:
+		s.input.mode = m
+		s.say(kit.Dim, "mode %s from your next message on", mode)
 	}
 }
 

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -19,16 +20,20 @@ import (
 
 // An outgoing is a message on its way to the job.
 type outgoing struct {
-	shown, text string // as it was typed, and with what goes with it
+	shown, text string        // as it was typed, and with what goes with it
+	mode        executor.Mode // in which it was typed, "" for no change
 }
 
 // send sends a message, with what commands printed since the last one, behind those
 // that are on their way. The model reads one that comes while a turn is in progress
 // at its next request.
-func (s *Session) send(text string) {
+func (s *Session) send(text string) { s.sendIn(s.input.mode, text) }
+
+// sendIn is send for a message that was typed in a mode.
+func (s *Session) sendIn(mode executor.Mode, text string) {
 	whole := strings.Join(append(s.input.notes, text), "\n\n")
 	s.input.notes = nil
-	s.outbox = append(s.outbox, outgoing{text, whole})
+	s.outbox = append(s.outbox, outgoing{text, whole, mode})
 	s.deliver()
 }
 
@@ -44,21 +49,28 @@ func (s *Session) deliver() {
 		s.work()
 	}
 	id, r, m := s.job, s.Request, executor.Message{Text: o.text, Model: s.input.model}
-	r.Prompt, r.Attached = o.text, request.Attached(o.shown, s.Dir)
-	m.Attached = r.Attached
+	r.Prompt, r.Attached, r.Mode = o.text, request.Attached(o.shown, s.Dir), cmp.Or(o.mode, r.Mode)
+	if m.Attached = r.Attached; o.mode != s.mode {
+		m.Mode = o.mode
+	}
+	from := s.from
 	s.do(func(ctx context.Context) func() {
 		var sub *adroit.Submitted
 		var err error
 		var about strings.Builder // what goes with the message
-		if id == "" {
-			e := *s.e
-			e.Err = &about
+		e := *s.e
+		e.Err = &about
+		switch {
+		case from != nil:
+			b := adroit.RetryOptions{From: from.turn, Agent: r.Target, Model: r.Model, Mode: r.Mode, Message: o.text, Attached: r.Attached}
+			if sub, err = s.c.Retry(ctx, from.job, b); err == nil {
+				request.WarnReplaced(&e, sub.Job)
+			}
+		case id == "":
 			sub, err = request.Submit(ctx, &e, s.c, r)
-		} else {
+		default:
 			var j *jobs.Job
 			if j, err = s.c.Send(ctx, id, m); err == nil {
-				e := *s.e
-				e.Err = &about
 				request.WarnReplaced(&e, j)
 			}
 		}
@@ -78,12 +90,18 @@ func (s *Session) deliver() {
 func (s *Session) delivered(o outgoing, begun *adroit.Submitted, about string) {
 	s.drain()
 	s.input.model, s.failed = "", false
+	s.mode = cmp.Or(o.mode, s.mode)
 	note := ""
 	switch {
 	case begun != nil:
-		s.job, s.title = begun.Job.ID, begun.Job.Title
+		s.job, s.title, s.from = begun.Job.ID, begun.Job.Title, nil
+		s.mode = cmp.Or(s.mode, s.Request.Mode)
 		if begun.Plan != nil {
 			s.known(begun.Plan)
+			s.mode = begun.Plan.Task.Mode // its agent may go no further
+			if s.input.mode == o.mode {
+				s.input.mode = s.mode
+			}
 			s.view.Known(show.KnownWindow(begun.Plan.Task))
 		}
 	case s.running:

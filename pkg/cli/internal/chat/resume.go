@@ -82,7 +82,8 @@ func (s *Session) Load(ref string, ready func()) {
 // Resume prints a conversation and waits where it stopped. It runs nothing.
 func (s *Session) Resume(p *Past) {
 	d, j := p.detail, p.detail.Job
-	s.turn = turn{job: j.ID, title: j.Title, status: j.Status}
+	s.turn = turn{job: j.ID, title: j.Title, status: j.Status, mode: d.Mode}
+	s.input.mode = d.Mode
 	s.view = show.NewFeed(s.Screen, s.e.Rate())
 	s.view.Known(d.Config.KnownWindow)
 	s.with = nil

@@ -10,11 +10,13 @@ package chat
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -78,7 +80,8 @@ type Session struct {
 	opening
 	kept    []template // those that were read last, for completion
 	prompts serverPrompts
-	with    []string // model, window and mode, as they were resolved; nil if they are not known
+	with    []string      // model and window, as they were resolved; nil if they are not known
+	usual   executor.Mode // of a conversation that names none
 }
 
 // A turn is the state of the conversation and of its turn in progress.
@@ -86,6 +89,8 @@ type turn struct {
 	job      string // its id, "" before the first message
 	title    string
 	status   jobs.Status
+	mode     executor.Mode // that the conversation is in, "" before the first message
+	from     *origin       // what the next message begins a branch of
 	state    State
 	stopping bool
 	question *asking
@@ -107,11 +112,24 @@ type sending struct {
 	given      map[string]bool // paths of the steps that gave it the others
 }
 
+// An origin is where a branch begins: at the end of a turn of the transcript of a job.
+type origin struct {
+	job  string
+	turn int
+}
+
 // A draft is the input that is not to be sent yet.
 type draft struct {
-	queue []string // for the end of the turn
-	notes []string // output of commands, for the next message
-	model string   // from the next message on, "" for no change
+	queue []queued      // for the end of the turn
+	notes []string      // output of commands, for the next message
+	model string        // from the next message on, "" for no change
+	mode  executor.Mode // of what is typed now, "" for no change
+}
+
+// A queued message keeps the mode in which it was typed.
+type queued struct {
+	text string
+	mode executor.Mode
 }
 
 // tasks counts the tasks in progress in other goroutines.
@@ -145,7 +163,23 @@ func (s *Session) Job() string { return s.job }
 func (s *Session) Title() string { return kit.SanitizeLine(s.title) }
 
 // Queue lists the messages that are sent when the turn has ended.
-func (s *Session) Queue() []string { return s.input.queue }
+func (s *Session) Queue() (texts []string) {
+	for _, q := range s.input.queue {
+		texts = append(texts, q.text)
+	}
+	return texts
+}
+
+// Mode is the permission mode of what is typed now.
+func (s *Session) Mode() executor.Mode {
+	return cmp.Or(s.input.mode, s.mode, s.Request.Mode, s.usual, executor.ModeEdits)
+}
+
+// NextMode sets the mode behind the one that there is, from the next message on.
+func (s *Session) NextMode() {
+	all := executor.Modes
+	s.input.mode = all[(slices.Index(all, s.Mode())+1)%len(all)]
+}
 
 // Tail are the rows that the model is writing, painted.
 func (s *Session) Tail() []string {

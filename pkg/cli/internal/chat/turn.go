@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -41,7 +42,7 @@ func (s *Session) Enter(text string) {
 // typed: files are attached that it names.
 func (s *Session) Say(typed, text string) {
 	if strings.TrimSpace(text) != "" {
-		s.outbox = append(s.outbox, outgoing{typed, text})
+		s.outbox = append(s.outbox, outgoing{typed, text, s.input.mode})
 		s.deliver()
 	}
 }
@@ -52,7 +53,7 @@ func (s *Session) Later(text string) {
 	if s.state == Idle {
 		s.Enter(text)
 	} else if text != "" {
-		s.input.queue = append(s.input.queue, text)
+		s.input.queue = append(s.input.queue, queued{text, s.input.mode})
 	}
 }
 
@@ -62,9 +63,10 @@ func (s *Session) TakeBack() string {
 	if n == 0 {
 		return ""
 	}
-	text := s.input.queue[n-1]
+	last := s.input.queue[n-1]
 	s.input.queue = s.input.queue[:n-1]
-	return text
+	s.input.mode = cmp.Or(last.mode, s.input.mode)
+	return last.text
 }
 
 // Interrupt stops the turn. What is queued comes back to the line.
@@ -87,7 +89,8 @@ func (s *Session) Interrupt() {
 // unqueue puts what is queued back into the line.
 func (s *Session) unqueue() {
 	if len(s.input.queue) > 0 {
-		s.ui.Edit(strings.Join(s.input.queue, "\n"))
+		s.ui.Edit(strings.Join(s.Queue(), "\n"))
+		s.input.mode = cmp.Or(s.input.queue[0].mode, s.input.mode)
 		s.input.queue = nil
 	}
 }
@@ -122,20 +125,15 @@ func (s *Session) known(p *adroit.Plan) {
 	if n := show.KnownWindow(p.Task); n > 0 {
 		s.with = append(s.with, "window "+kit.Count(n))
 	}
-	if p.Task.Mode != "" {
-		s.with = append(s.with, "mode "+string(p.Task.Mode))
-	}
+	s.usual = p.Task.Mode
 }
 
-// With are the agent, and as far as they are known the model, its window, the permission
-// mode and the directory of the conversation.
+// With are the agent, and as far as they are known the model, its window and the directory of
+// the conversation.
 func (s *Session) With() []string {
 	with := s.with
 	if with == nil {
 		with = []string{s.Request.Model}
-		if s.Mode != "" {
-			with = append(with, "mode "+string(s.Mode))
-		}
 	}
 	return append(append([]string{s.Target}, with...), filepath.Base(s.Dir))
 }
@@ -214,7 +212,7 @@ func (s *Session) ended(d *adroit.JobDetail, err error) {
 	if d.Job.Status.Succeeded() && len(s.input.queue) > 0 {
 		next := s.input.queue[0]
 		s.input.queue = s.input.queue[1:]
-		s.send(next)
+		s.sendIn(next.mode, next.text)
 		return
 	}
 	s.unqueue()
@@ -256,7 +254,7 @@ func (s *Session) outcome(d *adroit.JobDetail) {
 		s.say(kit.Red, "incomplete: %s", r)
 	}
 	var lines []string
-	if d.Job.Status != jobs.Done || len(f.Met) > 0 { // else the answer is all there is to say
+	if d.Job.Status != jobs.Done && d.Job.Status != jobs.Planned || len(f.Met) > 0 { // else the answer is all there is to say
 		lines = show.Verdict(d.Job, f)
 	}
 	// A run that fails may end with the figures of its last part alone: only those of the
@@ -273,6 +271,9 @@ func (s *Session) outcome(d *adroit.JobDetail) {
 	}
 	if len(lines) > 0 {
 		s.say(style, "%s", strings.Join(lines, "\n"))
+	}
+	if d.Job.Status == jobs.Planned && s.Screen.Live {
+		s.say(kit.Dim, "Shift+Tab, then a message, has the plan carried out")
 	}
 	if d.Job.Status == jobs.Interrupted {
 		s.say(kit.Dim, "your next message redirects it; an empty one goes on")

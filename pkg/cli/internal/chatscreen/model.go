@@ -112,6 +112,8 @@ func (m *model) key(k uv.KeyPressEvent) {
 	case "tab":
 		m.tab()
 		return
+	case "shift+tab":
+		s.NextMode()
 	case "up", "ctrl+p":
 		m.up()
 	case "down", "ctrl+n":
@@ -296,7 +298,7 @@ func (m *model) above() (rows []string) {
 		rows = append(rows, r)
 	}
 	if meter := s.Meter(); meter != "" {
-		rows = append(rows, m.dim("     "+meter))
+		rows = append(rows, m.dim("     "+meter), m.dim(m.keys()))
 	} else {
 		for _, r := range kit.Wrap(m.hint(), m.width-1) {
 			rows = append(rows, m.dim(r))
@@ -327,8 +329,22 @@ func (m *model) hint() string {
 		return "Ctrl+C again leaves; the conversation can be resumed"
 	}
 	parts := slices.DeleteFunc(s.With(), func(p string) bool { return p == "" || p == "." })
-	const help = "  /help" // is there in the narrowest terminal
+	help := "  " + m.mode() + "  /help" // is there in the narrowest terminal
 	return kit.Cut(kit.SanitizeLine(strings.Join(parts, "  ")), m.width-1-len(help)) + help
+}
+
+// mode names the permission mode, and the key that changes it.
+func (m *model) mode() string { return "mode " + string(m.session.Mode()) + " (Shift+Tab)" }
+
+// keys names the keys that count while a turn is in progress, as far as there is room.
+func (m *model) keys() string {
+	row := m.mode()
+	for _, k := range []string{"Esc stops", "Enter sends now", "Tab queues"} {
+		if len(row)+2+len(k) < m.width {
+			row += "  " + k
+		}
+	}
+	return row
 }
 
 // title returns the title of the window, which shows whether the session waits for an
