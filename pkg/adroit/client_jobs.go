@@ -61,7 +61,7 @@ func (rt *Runtime) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
 	if away, err := rt.elsewhere(j); err != nil {
 		return nil, problem.AsError(err)
 	} else if away != nil && !j.Status.Final() {
-		if err := away.Cancel(ctx, id); err != nil {
+		if err := away.Cancel(ctx, id); err != nil && !errors.Is(err, jobs.ErrFinal) {
 			return nil, problem.AsError(err)
 		}
 	}

@@ -34,15 +34,6 @@ func (rt *Runtime) startRun(ctx context.Context, ref string, o StartOptions) (*S
 	if err != nil {
 		return nil, nil, problem.AsError(err)
 	}
-	if away != nil && !j.Status.Final() { // it goes on by itself, unless it was never started or is blocked
-		if !o.DryRun {
-			err = away.Start(ctx, j.ID)
-		}
-		if err != nil {
-			return nil, nil, problem.AsError(err)
-		}
-		return rt.started(ctx, m, j), nil, nil
-	}
 	if err := rt.startable(j, o); err != nil {
 		if j.Key != "" && errors.Is(err, jobs.ErrFinal) {
 			return rt.started(ctx, m, j), nil, nil // what has a key is asked for again and again, and done once
@@ -55,17 +46,19 @@ func (rt *Runtime) startRun(ctx context.Context, ref string, o StartOptions) (*S
 	if o.DryRun {
 		return rt.started(ctx, m, j), nil, nil
 	}
+	var run *jobRun
 	if away != nil {
-		return nil, nil, problem.Invalidf(hint.Command("jobs retry %s", j.ID)+" runs it again from the start", "%s has ended (%s), and jobs of %s cannot go on after their end", j.ID, j.Status, rt.config(j).Engine)
+		err = rt.startElsewhere(ctx, m, j, away, o)
+	} else {
+		if err = rt.reportLost(ctx, m, j); err == nil {
+			run, err = rt.begin(m, j, o)
+		}
+		if err != nil {
+			return nil, nil, problem.AsError(err)
+		}
+		err = run.wait(ctx, run.claimed)
 	}
-	if err := rt.reportLost(ctx, m, j); err != nil {
-		return nil, nil, problem.AsError(err)
-	}
-	run, err := rt.begin(m, j, o)
 	if err != nil {
-		return nil, nil, problem.AsError(err)
-	}
-	if err := run.wait(ctx, run.claimed); err != nil {
 		if errors.Is(err, jobs.ErrFinal) && j.Status == jobs.Limit {
 			return nil, nil, problem.Invalidf(raiseHint(j), "%s was stopped by a limit that %s does not raise: %s", j.ID, o.Limits, j.Reason)
 		}
@@ -192,9 +185,23 @@ func (rt *Runtime) Stop(ctx context.Context, ref, reason string) (*jobs.Job, err
 	if err := rt.may(ctx, ScopeRun); err != nil {
 		return nil, err
 	}
-	j, _, err := rt.find(ctx, ref)
+	j, m, err := rt.find(ctx, ref)
 	if err != nil {
 		return nil, problem.AsError(err)
+	}
+	away, err := rt.elsewhere(j)
+	if err != nil {
+		return nil, problem.AsError(err)
+	}
+	if away != nil {
+		if !held(j) && j.Status != jobs.Interrupted {
+			return j, nil
+		}
+		if err := away.Stop(ctx, j.ID, reason); err != nil {
+			return nil, problem.AsError(err)
+		}
+		j, err = m.Wait(ctx, j.ID)
+		return j, asError(err)
 	}
 	run := rt.runHere(j.ID)
 	switch {

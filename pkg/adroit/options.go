@@ -142,12 +142,16 @@ type Storage struct {
 // An Elsewhere is an engine that runs workflows in other processes. It is safe for
 // concurrent use.
 type Elsewhere interface {
-	// Start lets a job begin that was submitted, or go on if it is blocked.
-	Start(ctx context.Context, job string) error
-	// Signal gives a signal to a job. Its error is jobs.ErrAnswered for an answer to a
-	// question that has one, and jobs.ErrFinal for a job that has ended.
+	// Start begins the workflow of a job that was submitted or reopened, on a host, or lets
+	// it go on if it was stopped or is blocked. note, if not empty, is for the events of a job
+	// that goes on after its end; atOnce is as in StartOptions.
+	Start(ctx context.Context, j *jobs.Job, host, note string, atOnce int) error
+	// Signal passes on a signal that the store of the job's host has. Its error is
+	// jobs.ErrFinal for a job whose workflow does not run: it is given the store's when it does.
 	Signal(ctx context.Context, job string, sig flow.Signal) error
-	// Cancel asks for the end of a job, which its host records.
+	// Stop interrupts a job and returns when its host has recorded that, with the reason.
+	Stop(ctx context.Context, job, reason string) error
+	// Cancel asks for the end of a job, which its host records. jobs.ErrFinal as above.
 	Cancel(ctx context.Context, job string) error
 }
 

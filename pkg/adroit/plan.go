@@ -266,9 +266,6 @@ type Request struct {
 	// Title stands for the job in lists. Empty: the first line of the prompt,
 	// without secrets.
 	Title string `json:"title,omitempty"`
-	// ID is that of the new job; empty: one is made. It is for who keeps the job under
-	// the same id elsewhere.
-	ID string `json:"id,omitempty"`
 }
 
 // check returns what cannot be meant in a request, whatever it is to.

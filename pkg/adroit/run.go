@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/problem"
@@ -43,15 +45,28 @@ func (rt *Runtime) runOnce(ctx context.Context, r Request) (*executor.State, err
 
 // begin runs a job, or goes on with it, and returns at once.
 func (rt *Runtime) begin(m *jobs.Manager, j *jobs.Job, s StartOptions) (*jobRun, error) {
-	more, atOnce := s.Limits, cmp.Or(s.AtOnce, rt.o.AtOnce)
-	if j.Status == jobs.Queued {
-		return rt.start(j.ID, m.Run, jobs.RunOptions{AtOnce: atOnce}, s.Live)
-	}
-	set, err := rt.tools()
+	o, err := rt.runOptions(j, s)
 	if err != nil {
 		return nil, err
 	}
-	o := jobs.RunOptions{AtOnce: atOnce, Reopen: more.Reopener(j.Output, set)}
+	run := m.Resume
+	if j.Status == jobs.Queued {
+		run = m.Run
+	}
+	return rt.start(j.ID, run, o, s.Live)
+}
+
+// runOptions are those with which a job is run, or goes on as it stands.
+func (rt *Runtime) runOptions(j *jobs.Job, s StartOptions) (jobs.RunOptions, error) {
+	more, o := s.Limits, jobs.RunOptions{AtOnce: cmp.Or(s.AtOnce, rt.o.AtOnce)}
+	if j.Status == jobs.Queued {
+		return o, nil
+	}
+	set, err := rt.tools()
+	if err != nil {
+		return o, err
+	}
+	o.Reopen = more.Reopener(j.Output, set)
 	switch {
 	case more.String() != "":
 		o.Reopened = "resumed with other limits: " + more.String()
@@ -60,8 +75,54 @@ func (rt *Runtime) begin(m *jobs.Manager, j *jobs.Job, s StartOptions) (*jobRun,
 	case j.Status.Halted():
 		o.Reopened = fmt.Sprintf("resumed after it was stopped (%s): %s", j.Status.Words(), j.Reason)
 	}
-	return rt.start(j.ID, m.Resume, o, s.Live)
+	return o, nil
 }
+
+// startElsewhere has the engine of a job begin or go on with it, and returns once its host
+// has the lease, which may take a while: at the latest after startPatience.
+func (rt *Runtime) startElsewhere(ctx context.Context, m *jobs.Manager, j *jobs.Job, away Elsewhere, s StartOptions) error {
+	o, err := rt.runOptions(j, s)
+	if err != nil {
+		return err
+	}
+	if j.Status.Final() || j.Status == jobs.Blocked {
+		if err := m.Store.Reopen(ctx, j.ID, o.Reopen); err != nil {
+			return err
+		}
+	}
+	before, err := jobWithSignals(ctx, m.Store, j.ID)
+	if err != nil {
+		return err
+	}
+	if err := away.Start(ctx, j, rt.config(j).Host, o.Reopened, o.AtOnce); err != nil {
+		return err
+	}
+	for _, sig := range before.Signals {
+		if j.Status == jobs.Waiting && strings.Contains(sig.Name, "@") { // it may not have got there; of one step, it is taken once
+			if err := away.Signal(ctx, j.ID, sig); err != nil {
+				return err
+			}
+		}
+	}
+	for end := time.Now().Add(startPatience); time.Now().Before(end) && len(before.Questions) == 0; {
+		now, err := jobs.Find(ctx, m.Store, j.ID)
+		if err != nil {
+			return err
+		}
+		if held(now) || now.Status != before.Status || !now.Updated.Equal(before.Updated) {
+			break
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// startPatience bounds the time for which a start waits for the engine of a job.
+const startPatience = 5 * time.Second
 
 // elsewhere is the engine that runs the workflow of a job, nil if that is this runtime.
 func (rt *Runtime) elsewhere(j *jobs.Job) (Elsewhere, error) {
@@ -75,21 +136,27 @@ func (rt *Runtime) elsewhere(j *jobs.Job) (Elsewhere, error) {
 	return rt.o.Elsewhere, nil
 }
 
-// signalJob sends a signal to a job, where its workflow runs.
+// signalJob sends a signal to a job, where its workflow runs. The store decides whether it may
+// be sent, and logs who did.
 func (rt *Runtime) signalJob(ctx context.Context, s jobs.Store, j *jobs.Job, sig flow.Signal) error {
 	e, err := rt.elsewhere(j)
 	if err != nil {
 		return err
 	}
-	if e != nil {
-		return e.Signal(ctx, j.ID, sig)
+	if err := s.Send(ctx, j.ID, sig); err != nil || e == nil {
+		return err
 	}
-	return s.Send(ctx, j.ID, sig)
+	if err := e.Signal(ctx, j.ID, sig); !errors.Is(err, jobs.ErrFinal) {
+		return err
+	}
+	return nil
 }
 
 // Attend opens a session of a job with a JobConfig.Engine, for that engine: see
-// [jobs.Manager.Attend]. When the session has recorded the end of the job, call Attended.
-func (rt *Runtime) Attend(ctx context.Context, id string) (*jobs.Session, error) {
+// [jobs.Manager.Attend]. note is that of Elsewhere.Start, for the first session after it;
+// atOnce, too, where 0 is the runtime's bound and less is none. When the session has recorded
+// the end of the job, call Attended.
+func (rt *Runtime) Attend(ctx context.Context, id, note string, atOnce int) (*jobs.Session, error) {
 	if err := rt.usable(); err != nil {
 		return nil, err
 	}
@@ -107,14 +174,19 @@ func (rt *Runtime) Attend(ctx context.Context, id string) (*jobs.Session, error)
 	if err := rt.reportLost(ctx, m, j); err != nil {
 		return nil, err
 	}
-	return m.Attend(ctx, id, jobs.RunOptions{Hook: rt.o.Hook, Emit: rt.sink(func() {})})
+	return m.Attend(ctx, id, jobs.RunOptions{Hook: rt.o.Hook, Emit: rt.sink(func() {}), Reopened: note, AtOnce: max(0, cmp.Or(atOnce, rt.o.AtOnce))})
 }
 
 // Attended does what follows the end of a job that was attended: its summary for later
-// jobs, and the hooks of its end, for which Close waits.
-func (rt *Runtime) Attended(j *jobs.Job) {
+// jobs, and the hooks of its end, for which Close waits. It reports whether the job has been
+// reopened instead, for a message that came in the moment in which it ended.
+func (rt *Runtime) Attended(j *jobs.Job) (goesOn bool) {
+	if rt.goOnUnread(context.WithoutCancel(rt.ctx), j) {
+		return true
+	}
 	rt.memory.Summarize(context.WithoutCancel(rt.ctx), j)
 	rt.notify(j)
+	return false
 }
 
 // sink passes the events of a job on to who watches. It calls claimed for each.

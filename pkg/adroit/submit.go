@@ -77,7 +77,7 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 		return nil, err
 	}
 	s := &Submitted{Plan: p}
-	id := cmp.Or(r.ID, jobs.New(time.Now()))
+	id := jobs.New(time.Now())
 	request, err := requestDigest(p)
 	if err != nil {
 		return nil, err

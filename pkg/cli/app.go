@@ -433,7 +433,8 @@ func (a *app) newWorker() *cobra.Command {
 			"configuration, keys, tools and data directory of this machine. After a stop, the jobs wait for the\n" +
 			"next worker of the host. It runs as adroit-worker. See docs/production.md.",
 		Example: "  temporal server start-dev --search-attribute AdroitStatus=Keyword \\\n" +
-			"    --search-attribute AdroitHost=Keyword --search-attribute AdroitAgent=Keyword --search-attribute AdroitModel=Keyword\n" +
+			"    --search-attribute AdroitHost=Keyword --search-attribute AdroitAgent=Keyword \\\n" +
+			"    --search-attribute AdroitModel=Keyword --search-attribute AdroitCost=Double\n" +
 			"  adroit worker\n" +
 			"  adroit run --engine temporal builder \"make the failing tests pass\"",
 		Args: cobra.NoArgs,

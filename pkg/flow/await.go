@@ -150,6 +150,8 @@ type Past struct {
 	Output json.RawMessage `json:"output,omitempty"`
 	// Failure of an await that nobody answered in time, or that belongs to a lost race.
 	Failure *Failure `json:"failure,omitempty"`
+	// Log is who sent the signal of an await, where the journal did not get it from them.
+	Log *event.Event `json:"log,omitempty"`
 }
 
 // Record journals steps in the order in which they were performed. It may be called again
@@ -196,6 +198,11 @@ func (l *Local) record(p Past) error {
 	rec, deadline, err := l.begin(&s)
 	if err != nil || rec != nil && rec.Done {
 		return err
+	}
+	if s.Kind == KindAwait && p.Failure == nil {
+		if got, err := l.received(s, p); got || err != nil {
+			return err
+		}
 	}
 	rec = s.record(deadline)
 	rec.Output, rec.Failure = p.Output, p.Failure

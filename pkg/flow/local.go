@@ -252,6 +252,39 @@ func (l *Local) recalledData(s Step, rec *Record) json.RawMessage {
 	return nil
 }
 
+// received takes the signal of an await out of the journal's queue, if it is there, too. What
+// is queued before it under its name was discarded by the engine that took it.
+func (l *Local) received(s Step, p Past) (bool, error) {
+	var sig Signal
+	if err := json.Unmarshal(p.Output, &sig); err != nil {
+		return false, fmt.Errorf("step %s: decoding signal: %w", s.Path, err)
+	}
+	s.accept = func(value json.RawMessage) (err error) {
+		if !SameJSON(value, sig.Value) {
+			err = errors.New("it was discarded")
+		}
+		return err
+	}
+	for {
+		rec, err := l.Journal.Receive(l.Ctx, s, []string{sig.Name})
+		switch {
+		case errors.As(err, new(*SignalError)): // it is discarded here, too
+			continue
+		case err != nil:
+			return false, fmt.Errorf("step %s: journal: %w", s.Path, err)
+		case rec == nil:
+			if p.Log != nil {
+				p.Log.Job = s.Job
+				l.Emit(*p.Log)
+			}
+			return false, nil
+		}
+		l.hook("finished", s)
+		l.emit(s, event.Event{Kind: event.StepFinished, Text: "signal received", Data: rec.Output})
+		return true, nil
+	}
+}
+
 // performOwn performs a step that needs no handler.
 func (l *Local) performOwn(s Step, deadline time.Time) (*Record, error) {
 	rec := s.record(deadline)

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,6 +91,15 @@ const (
 // decided by it, and a kind that is missing is refused for lack of a handler.
 var roles = map[string]role{
 	KindSleep: rolePause, KindAwait: roleQuestion, KindCall: roleMark, Note: roleMark, KindSpawn: roleMark, Return: roleMark, checkpoint: roleState, restore: roleState,
+}
+
+// EngineOwn reports whether engines perform steps of a kind themselves, without a handler.
+func EngineOwn(kind string) bool { return roles[kind] != roleHandled }
+
+// SameJSON reports whether two values are the same but for blanks.
+func SameJSON(a, b json.RawMessage) bool {
+	var x, y bytes.Buffer
+	return bytes.Equal(a, b) || json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
 // With makes workflows known to r, so that what runs in it may have them run

@@ -259,6 +259,9 @@ type Journal interface {
 	// jobs that a living runner has count, and of the queued ones those that were
 	// added earlier.
 	Start(ctx context.Context, atOnce int) (position int, err error)
+	// History returns the job's checkpoints and those of its steps that engines perform
+	// themselves, with what they came to: the rest of its history is recalled step by step.
+	History(ctx context.Context) (flow.History, error)
 	// Append numbers events and keeps them, all or none. Deltas are not kept. It
 	// does not wait for the disk: see Sync.
 	Append(ctx context.Context, evs ...event.Event) error
@@ -462,6 +465,7 @@ func (s *Session) finish(ctx context.Context, out json.RawMessage, err, cause er
 		}
 		fin.addUsage(a)
 	}
+	s.final = fin
 	data, merr := json.Marshal(fin)
 	if merr != nil {
 		return nil, fmt.Errorf("%s: encoding its outcome: %w", j.ID, merr)

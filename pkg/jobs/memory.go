@@ -485,6 +485,16 @@ func (j *memoryJournal) Receive(ctx context.Context, s flow.Step, names []string
 	return rec, err
 }
 
+// History implements Journal.
+func (j *memoryJournal) History(ctx context.Context) (own flow.History, err error) {
+	err = j.with(ctx, j.job, func(h *memoryJob) error {
+		own = h.journal.History(j.job)
+		own.Steps = slices.DeleteFunc(own.Steps, func(rec flow.Record) bool { return !flow.EngineOwn(rec.Kind) })
+		return nil
+	})
+	return own, err
+}
+
 // Save implements flow.Journal.
 func (j *memoryJournal) Save(ctx context.Context, job, scope string, st flow.State) error {
 	return j.with(ctx, job, func(h *memoryJob) error { h.Crashes = 0; return h.journal.Save(ctx, job, scope, st) })

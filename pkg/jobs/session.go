@@ -41,7 +41,11 @@ type Session struct {
 	recent []string           // keys of those that are over, the oldest first
 	busy   int                // steps under way
 	parked *flow.ParkedError  // the question asked last, if no step was asked for since
+	final  Final              // how the session has ended
 }
+
+// Final is how the session has ended, after [Session.End] or [Session.Leave].
+func (s *Session) Final() Final { return s.final }
 
 // session begins a session with a claimed job. release ends it.
 func (m *Manager) session(ctx context.Context, o RunOptions, j *Job, journal Journal, unlock func()) *Session {
@@ -342,16 +346,24 @@ func (w *watched) Load(ctx context.Context, job, scope string) (*flow.State, err
 }
 
 // Attend opens a session of a job whose workflow an engine elsewhere runs, such as that of
-// pkg/temporal: it claims the job and gets its handlers ready. Of o, Park and AtOnce have
-// no meaning here. The end of ctx stops the session as it stops a run. An error with a
-// Status method is a job whose handlers could not be made, which has been recorded.
+// pkg/temporal: it claims the job, waits until it has a place, and gets its handlers ready.
+// Of o, Park has no meaning here, and a job that goes on after its end, which Reopened
+// names, has been reopened. The end of ctx stops the session as it stops a run. An error
+// with a Status method is a job whose handlers could not be made, which has been recorded.
 func (m *Manager) Attend(ctx context.Context, id string, o RunOptions) (*Session, error) {
 	if m.Mux == nil {
 		return nil, errors.New("attend: the manager has no Mux to perform steps")
 	}
+	o.reopened = o.Reopened != ""
 	s, err := m.claim(ctx, id, o)
 	if err != nil {
 		return nil, err
+	}
+	if err := s.queue(); err != nil {
+		defer s.release()
+		s.stop(err) // it is the cause, unless there is one
+		_, unkept := s.end(nil, err)
+		return nil, errors.Join(err, unkept)
 	}
 	s.started()
 	if s.mux, s.close, err = s.handlers(); err != nil {
@@ -363,6 +375,9 @@ func (m *Manager) Attend(ctx context.Context, id string, o RunOptions) (*Session
 	s.asked = map[string]*answer{}
 	return s, nil
 }
+
+// History is what an engine needs to go on with a job from its beginning: see [Journal].
+func (s *Session) History(ctx context.Context) (flow.History, error) { return s.journal.History(ctx) }
 
 // A Task is a step that an engine elsewhere asks for.
 type Task struct {
@@ -518,9 +533,9 @@ func (s *Session) End(before []flow.Past, out json.RawMessage, status Status, re
 }
 
 // Leave ends a session that has nothing to do, so that the lease and the files of the job
-// are free: it waits for a person, or it was interrupted. The job goes on when it is attended
+// are free: it waits for a person, or why interrupts it. The job goes on when it is attended
 // again. Who performs a step at the moment is stopped.
-func (s *Session) Leave() (*Job, error) {
+func (s *Session) Leave(why error) (*Job, error) {
 	defer s.release()
 	s.mu.Lock()
 	parked := s.parked
@@ -528,7 +543,7 @@ func (s *Session) Leave() (*Job, error) {
 	if parked != nil && s.Ended() == nil {
 		return s.end(nil, parked)
 	}
-	s.stop(ErrStopped)
+	s.stop(why)
 	s.wait()
 	return s.end(nil, context.Cause(s.ctx))
 }

@@ -2,6 +2,8 @@ package temporal
 
 import (
 	"bytes"
+	"cmp"
+	"compress/gzip"
 	"context"
 	"crypto/rand"
 	"encoding/base32"
@@ -18,6 +20,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
@@ -29,6 +32,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/lock"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/api"
@@ -60,47 +64,60 @@ func Dial(ctx context.Context, address, namespace string) (*Cluster, error) {
 func (t *Cluster) Close() error { t.c.Close(); return nil }
 
 // Start implements [adroit.Elsewhere].
-func (t *Cluster) Start(ctx context.Context, job string) error {
-	h, err := t.c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: job, UpdateName: startName, WaitForStage: client.WorkflowUpdateStageCompleted})
+func (t *Cluster) Start(ctx context.Context, j *jobs.Job, host, note string, atOnce int) error {
+	o := client.StartWorkflowOptions{
+		ID: j.ID, TaskQueue: t.queue, StaticSummary: j.Title, WorkflowExecutionErrorWhenAlreadyStarted: true,
+		TypedSearchAttributes: temporal.NewSearchAttributes(AttributeStatus.ValueSet(string(jobs.Queued)), AttributeHost.ValueSet(host),
+			AttributeAgent.ValueSet(cmp.Or(j.Agent, "-")), AttributeModel.ValueSet(cmp.Or(j.Model, "-"))),
+	}
+	soon, stop := context.WithTimeout(ctx, startPatience)
+	defer stop()
+	for {
+		_, err := t.c.ExecuteWorkflow(soon, o, cmp.Or(j.Agent, j.Workflow), Carry{On: host, Note: note, AtOnce: atOnce})
+		if !errors.As(err, new(*serviceerror.WorkflowExecutionAlreadyStarted)) {
+			return err
+		}
+		if err = t.update(soon, j.ID, startName, atOnce); err == nil || soon.Err() != nil {
+			return err
+		}
+		select { // it ends at this moment
+		case <-time.After(100 * time.Millisecond):
+		case <-soon.Done():
+			return err
+		}
+	}
+}
+
+// startPatience bounds the time for which a start waits for workers.
+const startPatience = 20 * time.Second
+
+// update has the workflow of a job do something, and waits for it.
+func (t *Cluster) update(ctx context.Context, job, name string, args ...any) error {
+	h, err := t.c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: job, UpdateName: name, Args: args, WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err == nil {
 		err = h.Get(ctx, nil)
-	}
-	if err == nil {
-		err = t.c.SignalWorkflow(ctx, job, "", resumeName, nil) // nothing waits for it unless the job is blocked
 	}
 	return ended(job, err)
 }
 
 // Signal implements [adroit.Elsewhere].
 func (t *Cluster) Signal(ctx context.Context, job string, sig flow.Signal) error {
-	if sig.Question == "" { // a message, or an answer that comes early
-		return ended(job, t.c.SignalWorkflow(ctx, job, "", signalName, sig))
-	}
-	soon, stop := context.WithTimeout(ctx, patience)
-	defer stop()
-	h, err := t.c.UpdateWorkflow(soon, client.UpdateWorkflowOptions{WorkflowID: job, UpdateName: answerName, Args: []any{sig}, WaitForStage: client.WorkflowUpdateStageCompleted})
-	if err == nil {
-		err = h.Get(soon, nil)
-	}
-	refused := new(temporal.ApplicationError)
-	switch {
-	case errors.As(err, &refused):
-		return fmt.Errorf("%s: %w", job, jobs.ErrAnswered)
-	case err != nil && soon.Err() != nil && ctx.Err() == nil: // no worker lives: it is kept until one does
-		err = t.c.SignalWorkflow(ctx, job, "", signalName, sig)
-	}
-	return ended(job, err)
+	return ended(job, t.c.SignalWorkflow(ctx, job, "", signalName, letter{Signal: sig}))
 }
 
-// patience is how long a worker may take to answer before a signal is left for it.
-const patience = 5 * time.Second
+// Stop implements [adroit.Elsewhere].
+func (t *Cluster) Stop(ctx context.Context, job, reason string) error {
+	soon, stop := context.WithTimeout(ctx, startPatience)
+	defer stop()
+	return t.update(soon, job, stopName, reason)
+}
 
 // Cancel implements [adroit.Elsewhere].
 func (t *Cluster) Cancel(ctx context.Context, job string) error {
 	return ended(job, t.c.CancelWorkflow(ctx, job, ""))
 }
 
-// ended is the error of a job that has ended.
+// ended is the error of a job whose workflow does not run.
 func ended(job string, err error) error {
 	if errors.As(err, new(*serviceerror.NotFound)) {
 		return fmt.Errorf("%s: %w, or Temporal does not know it", job, jobs.ErrFinal)
@@ -181,12 +198,15 @@ func (t *Cluster) attributes(ctx context.Context) error {
 			lacking[a.GetName()] = enums.INDEXED_VALUE_TYPE_KEYWORD
 		}
 	}
+	if _, ok := list.CustomAttributes[AttributeCost.GetName()]; !ok {
+		lacking[AttributeCost.GetName()] = enums.INDEXED_VALUE_TYPE_DOUBLE
+	}
 	if len(lacking) == 0 {
 		return nil
 	}
 	_, err = t.c.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{Namespace: t.namespace, SearchAttributes: lacking})
 	if err != nil {
-		return problem.WithHint(fmt.Errorf("registering the search attributes of jobs: %w", err), "an operator of the cluster adds AdroitStatus, AdroitHost, AdroitAgent and AdroitModel, of type Keyword: temporal operator search-attribute create")
+		return problem.WithHint(fmt.Errorf("registering the search attributes of jobs: %w", err), "an operator of the cluster adds AdroitStatus, AdroitHost, AdroitAgent and AdroitModel of type Keyword, and AdroitCost of type Double: temporal operator search-attribute create")
 	}
 	return nil
 }
@@ -199,22 +219,22 @@ type transport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	var body []byte
+	var sent []byte
 	var err error
 	if req.Body != nil {
-		if body, err = io.ReadAll(req.Body); err != nil {
+		if sent, err = io.ReadAll(req.Body); err != nil {
 			return nil, err
 		}
 	}
 	about := struct{ Job string }{req.URL.Query().Get("job")}
-	_ = json.Unmarshal(body, &about) // what is about no job has none
+	_ = json.Unmarshal(sent, &about) // what is about no job has none
 	host := t.host
 	if host == "" {
 		if host, err = t.hostOf(req.Context(), about.Job); err != nil {
 			return nil, err
 		}
 	}
-	run, err := t.c.ExecuteWorkflow(req.Context(), client.StartWorkflowOptions{TaskQueue: t.queue, WorkflowExecutionTimeout: callTime, StaticSummary: req.URL.Path}, callName, host, req.Method, req.URL.RequestURI(), body)
+	run, err := t.c.ExecuteWorkflow(req.Context(), client.StartWorkflowOptions{TaskQueue: t.queue, WorkflowExecutionTimeout: callTime, StaticSummary: req.URL.Path}, callName, host, req.Method, req.URL.RequestURI(), sent)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +245,11 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, answer(host, err)
 	}
-	return &http.Response{StatusCode: a.Status, Header: a.Header, Body: io.NopCloser(bytes.NewReader(a.Body)), Request: req}, nil
+	body, err := gzip.NewReader(bytes.NewReader(a.Body))
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: a.Status, Header: a.Header, Body: body, Request: req}, nil
 }
 
 // hostOf is the queue of the host of a job, or of any host.
@@ -275,75 +299,76 @@ type remote struct {
 	t *Cluster
 }
 
-// Submit has a host take the request. It returns once one has.
+// Submit has a host take the request, that of q or the one with the fewest jobs of those that
+// have what the request needs: its directory, agent, model and tools.
 func (r *remote) Submit(ctx context.Context, q adroit.Request) (*adroit.Submitted, error) {
-	id := jobs.New(time.Now())
-	if q.Key != "" { // the same request has the same workflow
-		sum := flow.Digest([]byte(q.Dir + "\x00" + q.Key))
-		id = "J" + strings.ToUpper(sum[:13])
-	}
-	on := q.Host
-	raw, err := json.Marshal(q)
-	if err != nil {
-		return nil, problem.AsError(err)
-	}
-	kind := q.Target
-	if kind == "" {
-		kind = q.Agent
-	}
-	if kind == "" {
-		kind = "job"
-	}
-	title := q.Title
-	if title == "" {
-		title, _, _ = strings.Cut(strings.TrimSpace(q.Prompt), "\n")
-	}
-	if r := []rune(title); len(r) > 80 {
-		title = string(r[:79]) + "…"
-	}
-	_, err = r.t.c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: id, TaskQueue: r.t.queue, StaticSummary: title, WorkflowExecutionErrorWhenAlreadyStarted: true,
-		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-	}, kind, Carry{Request: raw, On: on})
-	repeated := errors.As(err, new(*serviceerror.WorkflowExecutionAlreadyStarted))
-	if err != nil && !repeated {
-		return nil, problem.AsError(err)
-	}
-	if !repeated {
-		if err := r.placed(ctx, id); err != nil {
-			return nil, err
+	hosts := []string{q.Host}
+	if q.Host == "" {
+		var err error
+		if hosts, err = r.t.hosts(ctx, submitPatience); err != nil {
+			return nil, problem.AsError(err)
 		}
 	}
-	d, err := r.Job(ctx, id)
-	if err != nil {
-		return nil, err
+	var refused, away error
+	for _, host := range hosts {
+		q.Engine, q.Host = "temporal", host
+		s, err := r.t.on(host).Submit(ctx, q)
+		switch {
+		case err == nil:
+			return s, nil
+		case ctx.Err() != nil:
+			return nil, problem.AsError(context.Cause(ctx))
+		case errors.Is(err, errAway):
+			away = cmp.Or(away, err)
+		default:
+			refused = cmp.Or(refused, err)
+		}
 	}
-	return &adroit.Submitted{Job: d.Job, Plan: &adroit.Plan{Workflow: d.Job.Workflow}, Repeated: repeated, Worktree: d.Worktree}, nil
+	if err := cmp.Or(refused, away); err != nil {
+		return nil, problem.AsError(err)
+	}
+	return nil, problem.WithHint(errors.New("no worker polls Temporal: nobody can take the job"), "adroit worker makes this machine one")
 }
 
-// placed waits until a host has taken a job.
-func (r *remote) placed(ctx context.Context, id string) error {
-	soon, stop := context.WithTimeout(ctx, time.Minute)
-	defer stop()
-	h, err := r.t.c.UpdateWorkflow(soon, client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: placedName, WaitForStage: client.WorkflowUpdateStageCompleted})
-	if err == nil {
-		err = h.Get(soon, nil)
-	}
-	if err == nil {
-		return nil
-	}
-	if soon.Err() != nil && ctx.Err() == nil {
-		_ = r.t.c.TerminateWorkflow(context.WithoutCancel(ctx), id, "", "no worker took it in a minute")
-		return problem.WithHint(errors.New("no worker has taken the job in a minute; it was withdrawn"), "adroit worker makes this machine one")
-	}
-	// The refusal is that of the workflow, which has ended with it.
-	if run := r.t.c.GetWorkflow(soon, id, ""); run != nil {
-		if why := run.Get(soon, nil); why != nil {
-			err = why
+// submitPatience is how long a request waits for a first worker.
+const submitPatience = 10 * time.Second
+
+// hosts are those whose workers have polled lately, the one with the fewest running jobs
+// first. If there is none it waits for one, but not for longer than patience.
+func (t *Cluster) hosts(ctx context.Context, patience time.Duration) ([]string, error) {
+	for end := time.Now().Add(patience); ; {
+		d, err := t.c.DescribeTaskQueue(ctx, t.queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
+		if err != nil {
+			return nil, err
+		}
+		running := map[string]int64{}
+		for _, p := range d.Pollers {
+			if time.Since(p.GetLastAccessTime().AsTime()) < pollerGone {
+				running[p.Identity] = 0
+			}
+		}
+		list := slices.Sorted(maps.Keys(running))
+		for _, host := range list {
+			n, err := t.c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: t.namespace, Query: fmt.Sprintf("AdroitHost = %q AND ExecutionStatus = 'Running'", host)})
+			if err != nil {
+				return nil, err
+			}
+			running[host] = n.GetCount()
+		}
+		slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(running[a], running[b]) })
+		if len(list) > 0 || time.Now().After(end) {
+			return list, nil
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
 		}
 	}
-	return problem.AsError(answer("any host", err))
 }
+
+// pollerGone is the age of a poll at which its worker is taken for gone: one lasts a minute.
+const pollerGone = 75 * time.Second
 
 // Jobs lists the jobs of all hosts. Of a host that does not answer it lists those that have
 // not ended, as far as Temporal knows them.
@@ -351,7 +376,7 @@ func (r *remote) Jobs(ctx context.Context, o adroit.ListOptions) ([]adroit.JobSu
 	open := map[string][]adroit.JobSummary{} // by host
 	var next []byte
 	for first := true; first || len(next) > 0; first = false {
-		page, err := r.t.c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: r.t.namespace, NextPageToken: next, PageSize: 1000, Query: "AdroitHost IS NOT NULL"})
+		page, err := r.t.c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: r.t.namespace, NextPageToken: next, PageSize: 1000, Query: fmt.Sprintf("AdroitHost IS NOT NULL AND TaskQueue = %q", r.t.queue)})
 		if err != nil {
 			return nil, problem.AsError(err)
 		}
@@ -367,23 +392,39 @@ func (r *remote) Jobs(ctx context.Context, o adroit.ListOptions) ([]adroit.JobSu
 			if _, known := open[host]; !known {
 				open[host] = nil
 			}
-			if e.Status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING && (o.Agent == "" || o.Agent == field(AttributeAgent.GetName())) {
+			if e.Status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING && o.Dir == "" && (o.Agent == "" || o.Agent == field(AttributeAgent.GetName())) && (len(o.Status) == 0 || slices.Contains(o.Status, jobs.Interrupted)) {
 				j := &jobs.Job{ID: e.Execution.WorkflowId, Agent: field(AttributeAgent.GetName()), Model: field(AttributeModel.GetName()), Status: jobs.Interrupted,
 					Reason: "its host, " + host + ", does not answer", Created: e.StartTime.AsTime(), Updated: e.StartTime.AsTime()}
 				open[host] = append(open[host], adroit.JobSummary{Job: j})
 			}
 		}
 	}
-	var all []adroit.JobSummary
-	for _, host := range slices.Sorted(maps.Keys(open)) {
-		list, err := r.t.on(host).Jobs(ctx, o)
-		if ctx.Err() != nil {
-			return nil, problem.AsError(context.Cause(ctx))
+	polling, err := r.t.hosts(ctx, 0)
+	if err != nil {
+		return nil, problem.AsError(err)
+	}
+	for _, host := range polling { // it may have jobs that were never started
+		open[host] = append(open[host], nil...)
+	}
+	hosts := slices.Sorted(maps.Keys(open))
+	lists, errs := make([][]adroit.JobSummary, len(hosts)), make([]error, len(hosts))
+	var calls sync.WaitGroup
+	for i, host := range hosts {
+		calls.Go(func() { lists[i], errs[i] = r.t.on(host).Jobs(ctx, o) })
+	}
+	calls.Wait()
+	if ctx.Err() != nil {
+		return nil, problem.AsError(context.Cause(ctx))
+	}
+	all := []adroit.JobSummary{}
+	for i, host := range hosts {
+		switch {
+		case errors.Is(errs[i], errAway):
+			lists[i] = open[host]
+		case errs[i] != nil:
+			return nil, errs[i]
 		}
-		if err != nil {
-			list = open[host]
-		}
-		all = append(all, list...)
+		all = append(all, lists[i]...)
 	}
 	slices.SortStableFunc(all, func(a, b adroit.JobSummary) int { return b.Created.Compare(a.Created) })
 	if o.Limit > 0 && len(all) > o.Limit {
@@ -392,37 +433,32 @@ func (r *remote) Jobs(ctx context.Context, o adroit.ListOptions) ([]adroit.JobSu
 	return all, nil
 }
 
-// Cancel ends a job, also while no worker of its host lives.
+// Cancel ends a job, also while no worker of its host lives: then when one does.
 func (r *remote) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
-	switch err := r.t.Cancel(ctx, ref); {
-	case errors.Is(err, jobs.ErrFinal):
-		return r.Client.Cancel(ctx, ref) // or no job of Temporal: its host knows
-	case err != nil:
+	j, err := r.Client.Cancel(ctx, ref)
+	if !errors.Is(err, errAway) {
+		return j, err
+	}
+	if err := r.t.Cancel(ctx, ref); err != nil {
 		return nil, problem.AsError(err)
 	}
-	soon, stop := context.WithTimeout(ctx, 10*time.Second)
-	defer stop()
-	_ = r.t.c.GetWorkflow(soon, ref, "").Get(soon, nil) // its end, or that it takes longer
-	d, err := r.Job(ctx, ref)
-	if err != nil {
-		return nil, problem.WithHint(fmt.Errorf("%s: the end was asked for; its host has not confirmed it: %w", ref, err), "the job ends when its host is back")
-	}
-	if !d.Job.Status.Final() {
-		return nil, problem.AsError(fmt.Errorf("%s: its runner has not confirmed the cancel within 10s; it will as soon as its step lets it", ref))
-	}
-	return d.Job, nil
+	return nil, problem.WithHint(fmt.Errorf("%s: the end was asked for, and its host has not confirmed it: %w", ref, err), "the job ends when its host is back")
 }
 
-// Signal answers a question, also while no worker lives: then the name is the whole one,
-// or is completed by the workflow.
+// Signal answers a question, also while no worker lives: then the name is the whole one.
 func (r *remote) Signal(ctx context.Context, ref string, s adroit.Signal) (*adroit.SignalSent, error) {
-	soon, stop := context.WithTimeout(ctx, 2*patience)
-	defer stop()
-	sent, err := r.Client.Signal(soon, ref, s)
-	if err == nil || ctx.Err() != nil || soon.Err() == nil && !errors.Is(err, errAway) {
+	sent, err := r.Client.Signal(ctx, ref, s)
+	if !errors.Is(err, errAway) {
 		return sent, err
 	}
-	if err := r.t.Signal(ctx, ref, flow.Signal{Name: s.Name, Value: s.Value}); err != nil {
+	l := letter{Signal: flow.Signal{Name: s.Name, Value: s.Value}}
+	by, err := json.Marshal(jobs.Answer{By: "owner", From: lock.Name(), Question: s.Question, Value: s.Value})
+	if err != nil {
+		return nil, problem.AsError(err)
+	}
+	name, _, _ := strings.Cut(s.Name, "@")
+	l.Log = &event.Event{Time: time.Now().UTC(), Kind: event.Answer, Path: s.Question, Name: name, Text: "by owner", Data: by}
+	if err := ended(ref, r.t.c.SignalWorkflow(ctx, ref, "", signalName, l)); err != nil {
 		return nil, problem.AsError(err)
 	}
 	return &adroit.SignalSent{Job: &jobs.Job{ID: ref, Status: jobs.Interrupted}, Early: true}, nil
@@ -433,7 +469,15 @@ func (r *remote) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
 	for {
 		d, err := r.t.c.DescribeWorkflowExecution(ctx, ref, "")
 		if errors.As(err, new(*serviceerror.NotFound)) {
-			return r.Client.Wait(ctx, ref) // no job of Temporal, or a part of an id
+			j, err := r.Job(ctx, ref)
+			if err != nil {
+				return nil, err
+			}
+			if j.Job.ID != ref { // it was a part
+				ref = j.Job.ID
+				continue
+			}
+			return r.Client.Wait(ctx, ref) // it was never started, or Temporal has forgotten it
 		}
 		if err != nil {
 			return nil, problem.AsError(err)
@@ -444,20 +488,17 @@ func (r *remote) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
 			_ = json.Unmarshal(f.GetData(), &status) // a string
 		}
 		closed := info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING && info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW
-		if !closed && (status == jobs.Interrupted || status == jobs.Blocked) {
-			return &jobs.Job{ID: ref, Status: status, Reason: "its host does not go on with it at the moment", Created: info.GetStartTime().AsTime()}, nil
-		}
-		if closed || status == jobs.Waiting {
+		if closed || status == jobs.Waiting || status == jobs.Interrupted || status == jobs.Blocked {
 			j, err := r.Job(ctx, ref)
-			if err == nil && (j.Job.Status == jobs.Running || j.Job.Status == jobs.Queued) && !closed {
-				goto next // its host gives it back within two seconds
-			}
-			if err != nil {
+			switch {
+			case errors.Is(err, errAway) && !closed:
+				return &jobs.Job{ID: ref, Status: jobs.Interrupted, Reason: "its host is away: it goes on by itself when that is back", Created: info.GetStartTime().AsTime()}, nil
+			case err != nil:
 				return nil, err
+			case closed || j.Job.Status != jobs.Running && j.Job.Status != jobs.Queued: // else its host gives it back within two seconds
+				return j.Job, nil
 			}
-			return j.Job, nil
 		}
-	next:
 		select {
 		case <-time.After(500 * time.Millisecond):
 		case <-ctx.Done():
@@ -466,12 +507,9 @@ func (r *remote) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
 	}
 }
 
-// Events implements [adroit.JobReader]. Followed, it asks again and again: events come a
-// second late, and pieces of answers not at all.
+// Events implements [adroit.JobReader]. It asks again and again: an answer has a bounded size,
+// and those that are followed come a second late, without pieces of answers.
 func (r *remote) Events(ctx context.Context, ref string, o adroit.EventOptions) iter.Seq2[event.Event, error] {
-	if !o.Follow {
-		return r.Client.Events(ctx, ref, o)
-	}
 	return func(yield func(event.Event, error) bool) {
 		for {
 			before := o.After
@@ -482,6 +520,9 @@ func (r *remote) Events(ctx context.Context, ref string, o adroit.EventOptions) 
 			}
 			if o.After > before {
 				continue
+			}
+			if !o.Follow {
+				return
 			}
 			d, err := r.Job(ctx, ref)
 			if err != nil {

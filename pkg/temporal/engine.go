@@ -11,9 +11,9 @@ import (
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -98,7 +98,7 @@ func (e *engine) perform(s flow.Step, rec *flow.Record) (o Outcome, err error) {
 		}
 	}
 	if err == nil && own {
-		e.j.Before = append(e.j.Before, flow.Past{Step: s, Output: o.Output, Failure: o.Failure})
+		e.j.Before = append(e.j.Before, flow.Past{Step: s, Output: o.Output, Failure: o.Failure, Log: o.log})
 	}
 	return o, err
 }
@@ -108,48 +108,15 @@ func (e *engine) activity(s flow.Step) (o Outcome, err error) {
 	if len(s.Input) > mostBytes {
 		return Outcome{Failure: &flow.Failure{Code: "too_big", Message: fmt.Sprintf("its input has %d bytes; at most %d go through Temporal", len(s.Input), mostBytes)}}, nil
 	}
-	task := jobs.Task{Before: e.j.Before, Step: s, Race: e.race}
+	t := task{jobs.Task{Before: e.j.Before, Step: s, Race: e.race}, e.j.AtOnce}
 	e.j.Before = nil
-	ctx := workflow.WithActivityOptions(e.ctx, workflow.ActivityOptions{
-		TaskQueue: e.j.Host, ActivityID: fmt.Sprintf("%s#%s", s.Path, s.Sum()[:16]), Summary: s.Name,
-		StartToCloseTimeout: 24 * time.Hour, // the host keeps the limit of the route
-		HeartbeatTimeout:    heartbeat, ScheduleToStartTimeout: hostPatience, WaitForCancellation: true,
-		RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: time.Minute},
-	})
-	for away := false; ; {
-		err = workflow.ExecuteActivity(ctx, strings.ReplaceAll(s.Kind, ".", "-"), task).Get(ctx, &o)
-		if e.j.ctx.Err() != nil && err != nil {
-			return o, err
-		}
-		blocked := new(temporal.ApplicationError)
-		if notBegun(err) && !away { // nobody polls for the host
-			away = true
-			e.j.away++
-			e.j.show()
-			defer func() { e.j.away--; e.j.show() }()
-		} else if errors.As(err, &blocked) && blocked.Type() == string(jobs.Blocked) {
-			if err := e.blocked(blocked.Message()); err != nil {
-				return o, err
-			}
-		} else if !notBegun(err) {
-			return o, err
-		}
+	if s.Kind == turn.ModelStep && e.j.Scope == "" {
+		e.j.Turn++
 	}
-}
-
-// blocked waits until a person has a job tried once more that its host refuses to go on with.
-func (e *engine) blocked(why string) error {
-	e.j.reason = why
+	e.j.doing = s.Kind + " " + s.Name
 	e.j.show()
-	seen := e.j.resume
-	err := workflow.Await(e.ctx, func() bool { return e.j.resume > seen })
-	e.j.reason = ""
-	if err != nil {
-		return err
-	}
-	e.j.show()
-	ctx := workflow.WithActivityOptions(e.ctx, workflow.ActivityOptions{TaskQueue: e.j.Host, StartToCloseTimeout: time.Minute, Summary: "try once more"})
-	return workflow.ExecuteActivity(ctx, "reopen", e.j.Job).Get(ctx, nil)
+	err = e.j.ask(e.ctx, strings.ReplaceAll(s.Kind, ".", "-"), workflow.ActivityOptions{ActivityID: fmt.Sprintf("%s#%s", s.Path, s.Sum()[:16]), Summary: s.Name}, t, &o)
+	return o, err
 }
 
 // until waits for a condition, but not beyond the time d after the step began, 0 for ever,
@@ -184,17 +151,18 @@ func (e *engine) await(s flow.Step, rec *flow.Record) (o Outcome, err error) {
 		return o, err
 	}
 	find := func() int {
-		return slices.IndexFunc(e.j.Queue, func(sig flow.Signal) bool { return slices.Contains(w.Signals, sig.Name) })
+		return slices.IndexFunc(e.j.Queue, func(sig letter) bool { return slices.Contains(w.Signals, sig.Name) })
 	}
 	for came := true; ; {
 		i := find()
 		if i >= 0 {
 			sig := e.j.Queue[i]
 			e.j.Queue = slices.Delete(e.j.Queue, i, i+1)
-			if s.Accepts(sig) != nil {
+			if s.Accepts(sig.Signal) != nil {
 				continue // discarded: it still waits
 			}
-			o.Output, err = json.Marshal(sig)
+			o.log = sig.Log
+			o.Output, err = json.Marshal(sig.Signal)
 			return o, err
 		}
 		if e.lost() {
@@ -286,10 +254,15 @@ func (e *engine) Spawn(label, scope string, wf flow.Workflow, in json.RawMessage
 			WorkflowID: id + "/" + strings.TrimSuffix(scope, "."), WaitForCancellation: true, StaticSummary: label,
 			ParentClosePolicy: enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 		})
-		child := Carry{Placed: e.j.Placed, Started: true, Scope: scope, Within: within, Before: e.j.Before, Long: e.j.Long}
+		child := Carry{Placed: e.j.Placed, Scope: scope, Within: within, Before: e.j.Before, AtOnce: e.j.AtOnce, Stopped: e.j.Stopped, Long: e.j.Long,
+			States: below(e.j.States, scope), Records: below(e.j.Records, scope)} // of an earlier run
 		child.Workflow, child.Input = wf.Name, in
 		e.j.Before = nil
-		if err := workflow.ExecuteChildWorkflow(ctx, label, child).Get(ctx, &rec.Output); err != nil {
+		own := id + "/" + strings.TrimSuffix(scope, ".")
+		e.j.children[own] = true
+		err := workflow.ExecuteChildWorkflow(ctx, label, child).Get(ctx, &rec.Output)
+		delete(e.j.children, own)
+		if err != nil {
 			if e.lost() {
 				return nil, &flow.StepError{Path: scope, Kind: flow.KindSpawn, Name: label, Failure: *lost.Failure}
 			}
@@ -309,6 +282,14 @@ func (e *engine) Spawn(label, scope string, wf flow.Workflow, in json.RawMessage
 		return end.Output, end
 	}
 	return end.Output, nil
+}
+
+// below takes what lies in a scope out of m.
+func below[V any](m map[string]V, scope string) map[string]V {
+	out := maps.Clone(m)
+	maps.DeleteFunc(out, func(path string, _ V) bool { return !strings.HasPrefix(path, scope) })
+	maps.DeleteFunc(m, func(path string, _ V) bool { return strings.HasPrefix(path, scope) })
+	return out
 }
 
 // Fork implements flow.Engine: branches are coroutines.

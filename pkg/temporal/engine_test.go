@@ -39,13 +39,17 @@ func host(t testing.TB, q flowtest.Request, name string) *Worker {
 		t.Fatal(err)
 	}
 	return &Worker{o: Options{Host: name}, known: m.Workflows, store: m.Store,
-		attend: func(ctx context.Context, id string) (*jobs.Session, error) {
-			return m.Attend(ctx, id, jobs.RunOptions{})
+		attend: func(ctx context.Context, id, note string, _ int) (*jobs.Session, error) {
+			return m.Attend(ctx, id, jobs.RunOptions{Reopened: note})
 		}}
 }
 
-func (w *Worker) carry(q flowtest.Request, queue []flow.Signal, long int) Carry {
-	return Carry{Started: true, Placed: Placed{Host: w.o.Host, Job: q.Job, Workflow: q.Workflow.Name, Input: q.Input}, Queue: queue, Long: long}
+func (w *Worker) carry(q flowtest.Request, early []flow.Signal, long int) Carry {
+	var queue []letter
+	for _, sig := range early {
+		queue = append(queue, letter{Signal: sig})
+	}
+	return Carry{Placed: Placed{Host: w.o.Host, Job: q.Job, Workflow: q.Workflow.Name, Input: q.Input}, Queue: queue, Long: long}
 }
 
 // TestEngineInProcess runs the suite of every engine on the SDK's environment.

@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,8 +41,8 @@ type Worker struct {
 	rt      *adroit.Runtime // nil in tests of the engine
 	known   []flow.Workflow
 	store   jobs.Store
-	attend  func(ctx context.Context, id string) (*jobs.Session, error)
-	ended   func(*jobs.Job)
+	attend  func(ctx context.Context, id, note string, atOnce int) (*jobs.Session, error)
+	ended   func(*jobs.Job) (goesOn bool)
 	workers []worker.Worker
 
 	ctx  context.Context // of sessions
@@ -55,7 +56,21 @@ type held struct {
 	ready chan struct{} // closed when the rest is there
 	s     *jobs.Session
 	err   error
+	stop  context.CancelCauseFunc // of the session, while it waits for a place
 }
+
+// What activities are given: a step to perform, and a job to open.
+type (
+	task struct {
+		jobs.Task
+		AtOnce int `json:"at_once,omitempty"`
+	}
+	opening struct {
+		Job    string `json:"job"`
+		Note   string `json:"note,omitempty"`
+		AtOnce int    `json:"at_once,omitempty"`
+	}
+)
 
 // NewWorker returns a worker with the Runtime of a host. Start begins its work.
 func NewWorker(ctx context.Context, c client.Client, rt *adroit.Runtime, o Options) (*Worker, error) {
@@ -77,8 +92,8 @@ func (w *Worker) on(c client.Client) *Worker {
 	}
 	w.ctx, w.stop = context.WithCancelCause(context.Background())
 	w.open = map[string]*held{}
-	shared := worker.New(c, w.o.Queue, worker.Options{StickyScheduleToStartTimeout: 2 * time.Second})
-	own := worker.New(c, w.o.Host, worker.Options{DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: w.o.AtOnce, WorkerStopTimeout: 10 * time.Second})
+	shared := worker.New(c, w.o.Queue, worker.Options{Identity: w.o.Host, StickyScheduleToStartTimeout: 2 * time.Second})
+	own := worker.New(c, w.o.Host, worker.Options{Identity: w.o.Host, DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: w.o.AtOnce, WorkerStopTimeout: 10 * time.Second})
 	w.register(shared, own)
 	w.workers = []worker.Worker{shared, own}
 	return w
@@ -101,16 +116,15 @@ func (w *Worker) register(shared, own registry) {
 		return run(ctx, w.known, c)
 	}, workflow.DynamicRegisterOptions{})
 	shared.RegisterWorkflowWithOptions(call, workflow.RegisterOptions{Name: callName})
-	for name, f := range map[string]any{"place": w.place, callName: w.call} {
-		shared.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
-		if own != shared {
-			own.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
-		}
+	shared.RegisterActivityWithOptions(w.call, activity.RegisterOptions{Name: callName})
+	if own != shared {
+		own.RegisterActivityWithOptions(w.call, activity.RegisterOptions{Name: callName})
 	}
-	own.RegisterActivityWithOptions(w.finish, activity.RegisterOptions{Name: "finish"})
-	own.RegisterActivityWithOptions(w.reopen, activity.RegisterOptions{Name: "reopen"})
+	for name, f := range map[string]any{"open": w.openJob, "finish": w.finish, "leave": w.stopJob} {
+		own.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
 	own.RegisterDynamicActivity(func(ctx context.Context, args converter.EncodedValues) (o Outcome, err error) {
-		var t jobs.Task
+		var t task
 		if err := args.Get(&t); err != nil {
 			return o, temporal.NewNonRetryableApplicationError("decoding step", "step", err)
 		}
@@ -136,7 +150,7 @@ func (w *Worker) Stop() {
 	w.stop(jobs.ErrStopped)
 	w.workers[1].Stop()
 	for id := range w.sessions() {
-		w.leave(id)
+		w.leave(id, jobs.ErrStopped)
 	}
 }
 
@@ -171,7 +185,7 @@ func (w *Worker) leaveIdle() {
 		for id, s := range w.sessions() {
 			switch {
 			case s.Ended() != nil, s.Idle() && idle[id]:
-				w.leave(id)
+				w.leave(id, jobs.ErrStopped)
 			case s.Idle():
 				now[id] = true
 			}
@@ -181,20 +195,23 @@ func (w *Worker) leaveIdle() {
 }
 
 // session opens a job, or returns it as it is open.
-func (w *Worker) session(id string) (*jobs.Session, error) {
+func (w *Worker) session(o opening) (*jobs.Session, error) {
 	w.mu.Lock()
-	h, open := w.open[id]
+	h, open := w.open[o.Job]
+	var ctx context.Context
 	if !open {
 		h = &held{ready: make(chan struct{})}
-		w.open[id] = h
+		ctx, h.stop = context.WithCancelCause(w.ctx)
+		w.open[o.Job] = h
 	}
 	w.mu.Unlock()
 	if !open {
 		if h.err = context.Cause(w.ctx); h.err == nil {
-			h.s, h.err = w.attend(w.ctx, id)
+			h.s, h.err = w.attend(ctx, o.Job, o.Note, o.AtOnce)
 		}
 		if h.err != nil {
-			w.forget(id, h)
+			w.forget(o.Job, h)
+			h.stop(nil)
 		}
 		close(h.ready)
 	}
@@ -210,8 +227,8 @@ func (w *Worker) forget(id string, h *held) {
 	}
 }
 
-// leave gives a job back.
-func (w *Worker) leave(id string) {
+// leave gives a job back, which why interrupts unless it waits for a person.
+func (w *Worker) leave(id string, why error) {
 	w.mu.Lock()
 	h := w.open[id]
 	delete(w.open, id) // so that nobody else leaves it, and who needs it opens it anew
@@ -219,9 +236,26 @@ func (w *Worker) leave(id string) {
 	if h == nil {
 		return
 	}
-	if <-h.ready; h.s != nil {
-		_, _ = h.s.Leave() // what was not recorded shows as interrupted when the lease is over
+	select {
+	case <-h.ready:
+	default:
+		h.stop(why) // it waits for a place
+		<-h.ready
 	}
+	if h.s != nil {
+		_, _ = h.s.Leave(why) // what was not recorded shows as interrupted when the lease is over
+	}
+	h.stop(nil)
+}
+
+// stopJob interrupts a job.
+func (w *Worker) stopJob(_ context.Context, id, why string) error {
+	err := jobs.ErrStopped
+	if why != "" {
+		err = errors.New(why)
+	}
+	w.leave(id, err)
+	return nil
 }
 
 // Types of errors of activities. What has no type is tried again.
@@ -255,30 +289,51 @@ func (w *Worker) explain(id string, err error) error {
 		return fatal(jobs.Blocked, err.Error())
 	case errors.As(err, &own) && own.Status() == string(jobs.Failed):
 		return fatal(jobs.Failed, err.Error())
+	case j != nil && j.Status.Final():
+		return fatal(j.Status, fmt.Sprintf("it has ended: %s", j.Status.Words()))
 	}
 	return err
 }
 
-// place takes a job: it resolves the request here, with this host's configuration, and pins
-// it in the store.
-func (w *Worker) place(ctx context.Context, r adroit.Request, id string) (*Placed, error) {
+// openJob begins to work for a job, which may have to wait for its place among those of the host.
+func (w *Worker) openJob(ctx context.Context, o opening) (*opened, error) {
 	defer every(heartbeat/3, func() { activity.RecordHeartbeat(ctx) })()
-	j, err := jobs.Find(ctx, w.store, id)
-	if errors.Is(err, jobs.ErrNotExist) { // else it was placed, and the answer was lost
-		r.ID, r.Engine, r.Host = id, "temporal", w.o.Host
-		var s *adroit.Submitted
-		if s, err = w.rt.Submit(ctx, r); err != nil {
-			return nil, refusal(err)
+	defer context.AfterFunc(ctx, func() {
+		if errors.As(context.Cause(ctx), new(*temporal.CanceledError)) {
+			w.leave(o.Job, jobs.ErrStopped)
 		}
-		j = s.Job
+	})()
+	s, err := w.session(o)
+	if err != nil {
+		return nil, w.explain(o.Job, err)
 	}
+	h, err := s.History(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(j.Input) > mostBytes {
-		return nil, refusal(fmt.Errorf("the request has %d bytes with what is attached; at most %d go through Temporal", len(j.Input), mostBytes))
+	j, err := jobs.Find(ctx, w.store, o.Job)
+	if err != nil {
+		return nil, err
 	}
-	return &Placed{Host: w.o.Host, Job: j.ID, Workflow: j.Workflow, Agent: j.Agent, Model: j.Model, Title: j.Title, Input: j.Input}, nil
+	out := &opened{Placed: Placed{Host: w.o.Host, Job: j.ID, Workflow: j.Workflow, Agent: j.Agent, Model: j.Model, Title: j.Title, Input: j.Input}, States: h.States, Records: map[string]flow.Record{}}
+	size := len(j.Input)
+	for _, rec := range h.Steps {
+		if rec.Done || !rec.Deadline.IsZero() {
+			out.Records[rec.Path] = rec
+			size += len(rec.Output)
+		}
+	}
+	for _, st := range h.States {
+		size += len(st.Value)
+	}
+	for _, sig := range j.Signals {
+		out.Queue = append(out.Queue, letter{Signal: sig})
+		size += len(sig.Value)
+	}
+	if size > mostBytes {
+		return nil, temporal.NewNonRetryableApplicationError(fmt.Sprintf("the job begins with %d bytes, with what is attached and what it remembers; at most %d go through Temporal", size, mostBytes), failedType, nil)
+	}
+	return out, nil
 }
 
 // every calls f from time to time until stop is called.
@@ -299,9 +354,9 @@ func every(d time.Duration, f func()) (stop func()) {
 
 // perform performs a step in the session of its job. Only a cancel stops it: an attempt that
 // Temporal has given up is found by the next one, which waits for it or gets its outcome.
-func (w *Worker) perform(ctx context.Context, t jobs.Task) (o Outcome, err error) {
+func (w *Worker) perform(ctx context.Context, t task) (o Outcome, err error) {
 	defer every(heartbeat/3, func() { activity.RecordHeartbeat(ctx) })()
-	s, err := w.session(t.Step.Job)
+	s, err := w.session(opening{Job: t.Step.Job, AtOnce: t.AtOnce})
 	if err != nil {
 		return o, w.explain(t.Step.Job, err)
 	}
@@ -312,49 +367,45 @@ func (w *Worker) perform(ctx context.Context, t jobs.Task) (o Outcome, err error
 			stop(cause)
 		}
 	})()
-	o.Output, err = s.Do(step, t)
+	o.Output, err = s.Do(step, t.Task)
 	failed := new(flow.StepError)
 	switch {
 	case errors.As(err, &failed):
 		o.Failure, err = &failed.Failure, nil
 	case err != nil && s.Ended() != nil:
 		err = w.explain(t.Step.Job, err) // the idle ones are left within a second
-		w.leave(t.Step.Job)
+		w.leave(t.Step.Job, jobs.ErrStopped)
 	case err == nil && len(o.Output) > mostBytes:
 		o = Outcome{Failure: &flow.Failure{Code: "too_big", Message: fmt.Sprintf("its result has %d bytes; at most %d go through Temporal", len(o.Output), mostBytes)}}
 	}
 	return o, err
 }
 
-// finish records how a job has ended, and returns the status that it has then.
-func (w *Worker) finish(ctx context.Context, end End) (jobs.Status, error) {
+// finish records how a job has ended.
+func (w *Worker) finish(ctx context.Context, end End) (recorded, error) {
 	defer every(heartbeat/3, func() { activity.RecordHeartbeat(ctx) })()
-	s, err := w.session(end.Job)
+	s, err := w.session(opening{Job: end.Job, AtOnce: -1})
 	if err != nil {
-		if j, _ := jobs.Find(ctx, w.store, end.Job); j != nil && j.Status.Final() {
-			return j.Status, nil // it was recorded, and the answer was lost
+		j, _ := jobs.Find(ctx, w.store, end.Job)
+		if j != nil && j.Status.Final() {
+			return recorded{Status: j.Status}, nil // it was recorded, and the answer was lost
 		}
-		return "", w.explain(end.Job, err)
+		return recorded{}, w.explain(end.Job, err)
 	}
 	w.mu.Lock()
 	delete(w.open, end.Job)
 	w.mu.Unlock()
 	j, err := s.End(end.Before, end.Output, end.Code, end.Why)
 	if err != nil {
-		return "", err
+		return recorded{}, err
 	}
 	if !j.Status.Final() {
-		return "", fmt.Errorf("%s: recording how it ended: %s", end.Job, j.Reason)
+		return recorded{}, fmt.Errorf("%s: recording how it ended: %s", end.Job, j.Reason)
 	}
-	if w.ended != nil {
-		w.ended(j)
+	if w.ended != nil && w.ended(j) {
+		return recorded{Status: jobs.Queued}, nil
 	}
-	return j.Status, nil
-}
-
-// reopen lets a job that is blocked be attended once more.
-func (w *Worker) reopen(ctx context.Context, id string) error {
-	return w.store.Reopen(ctx, id, flow.Reopener{})
+	return recorded{j.Status, s.Final().Cost}, nil
 }
 
 const callName = "adroit.call"
@@ -363,7 +414,7 @@ const callName = "adroit.call"
 type reply struct {
 	Status int
 	Header http.Header
-	Body   []byte
+	Body   []byte // gzip
 }
 
 // call is the workflow that carries a call to a host, and keeps who changed what.
@@ -394,11 +445,25 @@ func (w *Worker) call(ctx context.Context, method, path string, body []byte) (*r
 		r := httptest.NewRecorder()
 		running := follows && w.running(ctx, path) // before the events, so that none is missed
 		api.Handler(w.rt).ServeHTTP(r, httptest.NewRequest(method, plain, bytes.NewReader(body)).WithContext(ctx))
-		if r.Body.Len() > mostBytes {
-			return nil, refusal(fmt.Errorf("the answer has %d bytes; at most %d go through Temporal", r.Body.Len(), mostBytes))
+		if r.Header().Get("Content-Type") == "text/event-stream" && r.Body.Len() > mostBytes {
+			if i := bytes.LastIndex(r.Body.Bytes()[:mostBytes], []byte("\n\n")); i > 0 { // the rest is asked for
+				r.Body.Truncate(i + 2)
+				r.Body.WriteString("event: end\ndata: {}\n\n")
+			}
 		}
 		if !running || bytes.HasPrefix(r.Body.Bytes(), []byte("id:")) || time.Now().After(end) {
-			return &reply{r.Code, r.Header(), r.Body.Bytes()}, nil
+			var packed bytes.Buffer
+			z := gzip.NewWriter(&packed)
+			if _, err := z.Write(r.Body.Bytes()); err != nil {
+				return nil, err
+			}
+			if err := z.Close(); err != nil {
+				return nil, err
+			}
+			if packed.Len() > mostBytes {
+				return nil, refusal(fmt.Errorf("the answer has %d bytes, %d of them packed; at most %d go through Temporal", r.Body.Len(), packed.Len(), mostBytes))
+			}
+			return &reply{r.Code, r.Header(), packed.Bytes()}, nil
 		}
 		select {
 		case <-time.After(200 * time.Millisecond):

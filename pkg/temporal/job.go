@@ -22,6 +22,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -32,12 +33,10 @@ const Queue = "adroit"
 
 // What a job's workflow understands. One signal carries all flow.Signals, in their order.
 const (
-	signalName  = "adroit.signal" // a flow.Signal
+	signalName  = "adroit.signal" // a letter
 	askedName   = "adroit.asked"  // of a sub-agent's workflow to the job's: an asked
-	resumeName  = "adroit.resume" // a blocked job is tried once more
-	answerName  = "answer"        // update: a flow.Signal that answers a question
-	startName   = "start"         // update: the job, which was placed, begins
-	placedName  = "placed"        // update: waits until the job has a host, and returns its Placed
+	startName   = "start"         // update, and signal to sub-agents: it goes on; with the bound of jobs at once
+	stopName    = "stop"          // update, and signal to sub-agents: it is interrupted; with the reason
 	statusQuery = "status"        // query: a Status
 )
 
@@ -47,6 +46,7 @@ var (
 	AttributeHost   = temporal.NewSearchAttributeKeyKeyword("AdroitHost")
 	AttributeAgent  = temporal.NewSearchAttributeKeyKeyword("AdroitAgent")
 	AttributeModel  = temporal.NewSearchAttributeKeyKeyword("AdroitModel")
+	AttributeCost   = temporal.NewSearchAttributeKeyFloat64("AdroitCost") // in USD, when it has ended
 )
 
 // mostBytes bounds an input or an output of a step that goes through Temporal, whose
@@ -56,20 +56,28 @@ const mostBytes = 1 << 20
 // A Carry is what an execution of a job's workflow begins with, and what it hands to the
 // next one: all that it knows. It needs no checkpoint.
 type Carry struct {
-	Request json.RawMessage `json:"request,omitempty"` // adroit.Request of a job without a host
-	On      string          `json:"on,omitempty"`      // the host that was asked for; empty: the first that polls
-	Started bool            `json:"started,omitempty"`
+	On     string `json:"on,omitempty"`      // the host of the job, until it is opened there
+	Note   string `json:"note,omitempty"`    // for its events, of one that goes on after its end
+	AtOnce int    `json:"at_once,omitempty"` // how many jobs of the host run at once; 0 is its own bound
 	Placed
 	Scope   string                 `json:"scope,omitempty"` // of a sub-agent
 	Within  time.Duration          `json:"within_ns,omitempty"`
 	States  map[string]flow.State  `json:"states,omitempty"`
 	Records map[string]flow.Record `json:"records,omitempty"` // of a wait also while it lasts
-	Queue   []flow.Signal          `json:"queue,omitempty"`
-	Before  []flow.Past            `json:"before,omitempty"` // of the next task
-	Long    int                    `json:"long,omitempty"`   // events after which it continues as new; 0: when the server advises it
+	Queue   []letter               `json:"queue,omitempty"`
+	Before  []flow.Past            `json:"before,omitempty"`  // of the next task
+	Stopped string                 `json:"stopped,omitempty"` // why it does not go on at the moment
+	Turn    int                    `json:"turn,omitempty"`    // of the job's own model, for people
+	Long    int                    `json:"long,omitempty"`    // events after which it continues as new; 0: when the server advises it
 }
 
-// A Placed is a job that a host has taken.
+// A letter is a signal. Log is who sent it, if the host does not know that.
+type letter struct {
+	flow.Signal
+	Log *event.Event `json:"log,omitempty"`
+}
+
+// A Placed is a job as its host has it.
 type Placed struct {
 	Host     string          `json:"host,omitempty"`
 	Job      string          `json:"job,omitempty"`
@@ -80,10 +88,19 @@ type Placed struct {
 	Input    json.RawMessage `json:"input,omitempty"`
 }
 
+// An opened is a job whose host has begun to work for it, with what it knows of earlier runs.
+type opened struct {
+	Placed
+	States  map[string]flow.State  `json:"states,omitempty"`
+	Records map[string]flow.Record `json:"records,omitempty"`
+	Queue   []letter               `json:"queue,omitempty"`
+}
+
 // An Outcome is what performing a step came to.
 type Outcome struct {
 	Output  json.RawMessage `json:"output,omitempty"`
 	Failure *flow.Failure   `json:"failure,omitempty"`
+	log     *event.Event    // of a signal
 }
 
 // An End is how a job or a sub-agent has ended. As an error, it is what its workflow
@@ -94,6 +111,13 @@ type End struct {
 	Code   jobs.Status     `json:"status"`
 	Why    string          `json:"reason,omitempty"`
 	Output json.RawMessage `json:"output,omitempty"`
+}
+
+// A recorded is what recording an end came to. A job that is queued again goes on: a message
+// came in the moment in which it ended.
+type recorded struct {
+	Status jobs.Status `json:"status"`
+	Cost   float64     `json:"cost_usd,omitempty"`
 }
 
 func (e *End) Error() string  { return e.Why }
@@ -118,19 +142,24 @@ type asked struct {
 // A job is one execution of the workflow of a job, or of a sub-agent.
 type job struct {
 	Carry
-	ctx     workflow.Context
-	asked   map[string]asked
-	leaving bool
-	away    int // steps that wait for the host
-	reason  string
-	refused error // nobody takes the job
-	resume  int
+	ctx      workflow.Context
+	asked    map[string]asked
+	children map[string]bool             // ids of the workflows of sub-agents
+	under    map[int]workflow.CancelFunc // activities under way
+	begun    int                         // activities
+	leaving  bool
+	ending   bool
+	away     int    // steps that wait for the host
+	reason   string // why it is blocked
+	doing    string
+	shown    string // status
+	resume   int
 }
 
 // run is the body of each workflow. A Temporal workflow of a job has the job's id; its type
 // is the agent or pipeline, for people who look.
 func run(ctx workflow.Context, known []flow.Workflow, c Carry) (json.RawMessage, error) {
-	j := &job{Carry: c, ctx: ctx, asked: map[string]asked{}}
+	j := &job{Carry: c, ctx: ctx, asked: map[string]asked{}, children: map[string]bool{}, under: map[int]workflow.CancelFunc{}}
 	if j.States == nil {
 		j.States = map[string]flow.State{}
 	}
@@ -141,12 +170,9 @@ func run(ctx workflow.Context, known []flow.Workflow, c Carry) (json.RawMessage,
 		return nil, err
 	}
 	if j.Host == "" {
-		if j.refused = j.place(); j.refused != nil {
-			return nil, j.refused
+		if err := j.open(); err != nil {
+			return nil, j.finish(j.end(nil, err))
 		}
-	}
-	if err := workflow.Await(ctx, func() bool { return j.Started || j.Scope != "" }); err != nil {
-		return nil, j.finish(&End{Job: j.Job, Code: jobs.Cancelled, Why: "cancelled"})
 	}
 	j.show()
 	i := slices.IndexFunc(known, func(w flow.Workflow) bool { return w.Name == j.Workflow })
@@ -179,7 +205,7 @@ func run(ctx workflow.Context, known []flow.Workflow, c Carry) (json.RawMessage,
 // drain takes the signals that the execution has and has not read yet.
 func (j *job) drain() {
 	in := workflow.GetSignalChannel(j.ctx, signalName)
-	for sig := (flow.Signal{}); in.ReceiveAsync(&sig); sig = (flow.Signal{}) {
+	for sig := (letter{}); in.ReceiveAsync(&sig); sig = (letter{}) {
 		j.Queue = append(j.Queue, sig)
 	}
 }
@@ -202,19 +228,81 @@ func (j *job) end(out json.RawMessage, err error) *End {
 	return end
 }
 
-// place has a host take the job, which resolves the request with its own configuration.
-func (j *job) place() error {
-	ctx := workflow.WithActivityOptions(j.ctx, workflow.ActivityOptions{
-		TaskQueue: cmp.Or(j.On, workflow.GetInfo(j.ctx).TaskQueueName), StartToCloseTimeout: 10 * time.Minute, HeartbeatTimeout: heartbeat, Summary: "find a host",
-	})
-	j.reason = "waits for a host" + map[bool]string{true: " named " + j.On}[j.On != ""]
-	j.show()
-	err := workflow.ExecuteActivity(ctx, "place", j.Request, workflow.GetInfo(j.ctx).WorkflowExecution.ID).Get(ctx, &j.Placed)
+// open has the host begin: with the input as it resolved it, and, of a job that ran before,
+// with what its journal has.
+func (j *job) open() error {
+	id := workflow.GetInfo(j.ctx).WorkflowExecution.ID
+	j.Host, j.Job = j.On, id
+	var o opened
+	err := j.ask(j.ctx, "open", workflow.ActivityOptions{Summary: "open the job"}, opening{id, j.Note, j.AtOnce}, &o)
 	if err != nil {
 		return err
 	}
-	j.Request, j.reason = nil, ""
-	return workflow.UpsertTypedSearchAttributes(j.ctx, AttributeHost.ValueSet(j.Host), AttributeAgent.ValueSet(cmp.Or(j.Agent, "-")), AttributeModel.ValueSet(cmp.Or(j.Model, "-")))
+	j.Placed, j.On, j.Note = o.Placed, "", ""
+	maps.Copy(j.States, o.States)
+	maps.Copy(j.Records, o.Records)
+	for _, l := range j.Queue { // the host may have passed on what its store has, too
+		if i := slices.IndexFunc(o.Queue, func(k letter) bool { return k.Name == l.Name && flow.SameJSON(k.Value, l.Value) }); i < 0 {
+			o.Queue = append(o.Queue, l)
+		}
+	}
+	j.Queue = o.Queue
+	return nil
+}
+
+// ask has the host perform an activity, past times in which it is away, or the job is stopped
+// or blocked. What was begun before, its journal knows.
+func (j *job) ask(ctx workflow.Context, name string, o workflow.ActivityOptions, in, out any) error {
+	o.TaskQueue, o.HeartbeatTimeout, o.ScheduleToStartTimeout, o.WaitForCancellation = j.Host, heartbeat, hostPatience, true
+	o.StartToCloseTimeout = 24 * time.Hour // the host keeps the limit of the route
+	o.RetryPolicy = &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: time.Minute}
+	ctx = workflow.WithActivityOptions(ctx, o)
+	for away, stops := false, 0; ; {
+		if err := workflow.Await(ctx, func() bool { return j.Stopped == "" }); err != nil {
+			return err
+		}
+		own, stop := workflow.WithCancel(ctx)
+		j.begun++
+		n := j.begun
+		j.under[n] = stop
+		err := workflow.ExecuteActivity(own, name, in).Get(own, out)
+		delete(j.under, n)
+		stop()
+		blocked := new(temporal.ApplicationError)
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return err
+		case j.Stopped != "" && o.ActivityID != "": // it was stopped with the job, and is asked for as another one
+			stops++
+			again := o
+			again.ActivityID = fmt.Sprintf("%s~%d", o.ActivityID, stops)
+			ctx = workflow.WithActivityOptions(ctx, again)
+		case j.Stopped != "":
+		case notBegun(err) && !away: // nobody polls for the host
+			away = true
+			j.away++
+			j.show()
+			defer func() { j.away--; j.show() }()
+		case notBegun(err):
+		case errors.As(err, &blocked) && blocked.Type() == string(jobs.Blocked):
+			if err := j.blocked(ctx, blocked.Message()); err != nil {
+				return err
+			}
+		default:
+			return err
+		}
+	}
+}
+
+// blocked waits until a person has a job tried once more that its host refuses to go on with.
+func (j *job) blocked(ctx workflow.Context, why string) error {
+	j.reason = why
+	j.show()
+	seen := j.resume
+	err := workflow.Await(ctx, func() bool { return j.resume > seen })
+	j.reason = ""
+	j.show()
+	return err
 }
 
 // status is how the job stands.
@@ -224,14 +312,16 @@ func (j *job) status() Status {
 		s.Questions = append(s.Questions, j.asked[path].Question)
 	}
 	switch {
-	case !j.Started:
-		s.Status = string(jobs.Queued)
+	case j.Stopped != "":
+		s.Status, s.Reason = string(jobs.Interrupted), j.Stopped
 	case j.reason != "" && j.away == 0:
 		s.Status = string(jobs.Blocked)
 	case j.away > 0:
 		s.Status, s.Reason = string(jobs.Interrupted), "waits for its host, "+j.Host+", which is away"
 	case len(s.Questions) > 0:
 		s.Status = string(jobs.Waiting)
+	case j.On != "":
+		s.Status = string(jobs.Queued)
 	}
 	return s
 }
@@ -239,12 +329,16 @@ func (j *job) status() Status {
 // show shows how the job stands in Temporal's own interface.
 func (j *job) show() {
 	s := j.status()
-	if j.Scope == "" {
+	if j.Scope == "" && s.Status != j.shown {
+		j.shown = s.Status
 		_ = workflow.UpsertTypedSearchAttributes(j.ctx, AttributeStatus.ValueSet(s.Status)) // it fails for no value
 	}
-	text := s.Status
-	if s.Host != "" {
-		text += " on " + s.Host
+	text := s.Status + " on " + s.Host
+	if j.Turn > 0 {
+		text += fmt.Sprintf(", turn %d", j.Turn)
+	}
+	if s.Status == string(jobs.Running) && j.doing != "" {
+		text += ", " + j.doing
 	}
 	if s.Reason != "" {
 		text += ": " + s.Reason
@@ -257,79 +351,104 @@ func (j *job) show() {
 
 // serve takes signals and updates.
 func (j *job) serve() error {
-	workflow.Go(j.ctx, func(ctx workflow.Context) {
-		in := workflow.GetSignalChannel(ctx, signalName)
-		for {
-			var sig flow.Signal
-			in.Receive(ctx, &sig)
-			j.take(ctx, sig)
+	listen(j.ctx, signalName, j.take)
+	listen(j.ctx, askedName, func(ctx workflow.Context, a asked) {
+		if j.asked[a.Question.Path] = a; a.Over {
+			delete(j.asked, a.Question.Path)
 		}
-	})
-	workflow.Go(j.ctx, func(ctx workflow.Context) {
-		in := workflow.GetSignalChannel(ctx, askedName)
-		for {
-			var a asked
-			in.Receive(ctx, &a)
-			if j.asked[a.Question.Path] = a; a.Over {
-				delete(j.asked, a.Question.Path)
-			}
-			j.show()
+		queued := j.Queue // the answer may have come first
+		j.Queue = nil
+		for _, l := range queued {
+			j.take(ctx, l)
 		}
+		j.show()
 	})
-	workflow.Go(j.ctx, func(ctx workflow.Context) {
-		in := workflow.GetSignalChannel(ctx, resumeName)
-		for {
-			in.Receive(ctx, nil)
-			j.resume++
-		}
-	})
+	listen(j.ctx, startName, j.goOn)
+	listen(j.ctx, stopName, j.stop)
 	return errors.Join(
-		workflow.SetUpdateHandlerWithOptions(j.ctx, answerName, func(ctx workflow.Context, sig flow.Signal) (string, error) {
-			j.take(ctx, sig)
-			return sig.Name, nil
-		}, workflow.UpdateHandlerOptions{Description: "answer a question of the job", Validator: func(_ workflow.Context, sig flow.Signal) error { return j.answers(sig) }}),
-		workflow.SetUpdateHandler(j.ctx, startName, func(workflow.Context) error { j.Started = true; j.show(); return nil }),
-		workflow.SetUpdateHandler(j.ctx, placedName, func(ctx workflow.Context) (Placed, error) {
-			err := workflow.Await(ctx, func() bool { return j.Host != "" || j.refused != nil })
-			return j.Placed, errors.Join(err, j.refused)
+		workflow.SetUpdateHandler(j.ctx, startName, func(ctx workflow.Context, atOnce int) error {
+			if j.ending {
+				return errEnding
+			}
+			j.goOn(ctx, atOnce)
+			return nil
+		}),
+		workflow.SetUpdateHandler(j.ctx, stopName, func(ctx workflow.Context, why string) error {
+			j.stop(ctx, why)
+			ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+				TaskQueue: j.Host, StartToCloseTimeout: time.Minute, ScheduleToStartTimeout: stopPatience, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: "stop: " + why,
+			})
+			return workflow.ExecuteActivity(ctx, "leave", j.Job, why).Get(ctx, nil)
 		}),
 		workflow.SetQueryHandler(j.ctx, statusQuery, func() (Status, error) { return j.status(), nil }),
 	)
 }
 
-// answers reports why a signal answers no question, nil if it does.
-func (j *job) answers(sig flow.Signal) error {
-	for _, path := range slices.SortedFunc(maps.Keys(j.asked), flow.Compare) {
-		a := j.asked[path]
-		if slices.Contains(a.Question.Signals, sig.Name) && !slices.ContainsFunc(j.Queue, func(q flow.Signal) bool { return slices.Contains(a.Question.Signals, q.Name) }) {
-			return flow.Wait{Type: a.Question.Type}.Accepts(sig.Value)
+// errEnding refuses what comes in the moment in which a job ends.
+var errEnding = errors.New("the job is about to end")
+
+// stopPatience is how long a stop waits for the host of a job.
+const stopPatience = 5 * time.Second
+
+// listen has take take each signal of a name.
+func listen[T any](ctx workflow.Context, name string, take func(workflow.Context, T)) {
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		in := workflow.GetSignalChannel(ctx, name)
+		for {
+			var v T
+			in.Receive(ctx, &v)
+			take(ctx, v)
 		}
+	})
+}
+
+// stop stops what is under way, here and in sub-agents, until goOn.
+func (j *job) stop(ctx workflow.Context, why string) {
+	j.Stopped = cmp.Or(why, jobs.ErrStopped.Error())
+	for _, n := range slices.Sorted(maps.Keys(j.under)) {
+		j.under[n]()
 	}
-	return fmt.Errorf("nothing waits for %q", sig.Name)
+	j.tellChildren(ctx, stopName, why)
+	j.show()
+}
+
+func (j *job) goOn(ctx workflow.Context, atOnce int) {
+	j.Stopped, j.AtOnce = "", cmp.Or(atOnce, j.AtOnce)
+	j.resume++
+	j.tellChildren(ctx, startName, atOnce)
+	j.show()
+}
+
+func (j *job) tellChildren(ctx workflow.Context, name string, value any) {
+	for _, id := range slices.Sorted(maps.Keys(j.children)) {
+		_ = workflow.SignalExternalWorkflow(ctx, id, "", name, value).Get(ctx, nil) // it has ended
+	}
 }
 
 // take queues a signal, or passes it to the sub-agent that asked for it.
-func (j *job) take(ctx workflow.Context, sig flow.Signal) {
+func (j *job) take(ctx workflow.Context, l letter) {
 	for _, path := range slices.SortedFunc(maps.Keys(j.asked), flow.Compare) {
-		if a := j.asked[path]; a.Child != "" && slices.Contains(a.Question.Signals, sig.Name) {
-			if workflow.SignalExternalWorkflow(ctx, a.Child, "", signalName, sig).Get(ctx, nil) == nil {
+		if a := j.asked[path]; a.Child != "" && slices.Contains(a.Question.Signals, l.Name) {
+			if workflow.SignalExternalWorkflow(ctx, a.Child, "", signalName, l).Get(ctx, nil) == nil {
 				return
 			}
 		}
 	}
-	j.Queue = append(j.Queue, sig)
+	j.Queue = append(j.Queue, l)
 }
 
 // finish has the host record how the job has ended.
 func (j *job) finish(end *End) error {
 	ctx, stop := workflow.NewDisconnectedContext(j.ctx)
 	defer stop()
+	j.ending = true
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: j.Host, StartToCloseTimeout: 10 * time.Minute, HeartbeatTimeout: heartbeat, Summary: "record how it ended: " + string(end.Code),
 		ScheduleToStartTimeout: hostPatience,
 	})
+	var as recorded
 	for {
-		err := workflow.ExecuteActivity(ctx, "finish", end).Get(ctx, &end.Code)
+		err := workflow.ExecuteActivity(ctx, "finish", end).Get(ctx, &as)
 		if !notBegun(err) {
 			if err != nil {
 				return err
@@ -339,14 +458,17 @@ func (j *job) finish(end *End) error {
 		j.away = 1
 		j.show()
 	}
-	_ = workflow.UpsertTypedSearchAttributes(ctx, AttributeStatus.ValueSet(string(end.Code)))
+	if as.Status == jobs.Queued {
+		return workflow.NewContinueAsNewError(j.ctx, workflow.GetInfo(ctx).WorkflowType.Name, Carry{On: j.Host, AtOnce: j.AtOnce, Long: j.Long})
+	}
+	_ = workflow.UpsertTypedSearchAttributes(ctx, AttributeStatus.ValueSet(string(as.Status)), AttributeCost.ValueSet(as.Cost))
 	switch {
-	case end.Code == jobs.Cancelled:
+	case as.Status == jobs.Cancelled:
 		return temporal.NewCanceledError()
-	case end.Code.Succeeded():
+	case as.Status.Succeeded():
 		return nil
 	}
-	return temporal.NewNonRetryableApplicationError(end.Why, string(end.Code), nil)
+	return temporal.NewNonRetryableApplicationError(end.Why, string(as.Status), nil)
 }
 
 // notBegun reports whether nobody took an activity: the host is away.

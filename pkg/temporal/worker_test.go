@@ -17,6 +17,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/adroit/adroittest"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -141,6 +142,7 @@ func (r *rig) serve() {
 	for _, a := range []string{"Status", "Host", "Agent", "Model"} {
 		args = append(args, "--search-attribute", "Adroit"+a+"=Keyword")
 	}
+	args = append(args, "--search-attribute", "AdroitCost=Double")
 	r.server = exec.Command(r.bin, args...)
 	if err := r.server.Start(); err != nil {
 		r.t.Fatal(err)
@@ -325,4 +327,38 @@ func TestAway(t *testing.T) {
 	if got := r.effects(); got["end 1"] != 1 || got["end 2"] != 1 {
 		t.Errorf("effects are %v", got)
 	}
+}
+
+// TestClient holds the suite of every client against jobs on a real server: what is asked for
+// goes through workflows, and steps, events, undo and merge are those of the host.
+func TestClient(t *testing.T) {
+	r := served(t)
+	var all *Cluster
+	until(t, 30*time.Second, func() (err error) { all, err = Dial(t.Context(), r.address, "default"); return err })
+	t.Cleanup(func() { all.Close() })
+	var own *Cluster
+	n := 0
+	adroittest.Test(t, func(t *testing.T, rt *adroit.Runtime) adroit.Client {
+		ctx, stop := context.WithCancel(context.Background())
+		ready, ended := make(chan string), make(chan error, 1)
+		go func() {
+			ended <- own.Work(ctx, rt, t.TempDir(), own.queue+"-host", func(host string) { ready <- host })
+		}()
+		select {
+		case <-ready:
+		case err := <-ended:
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+		return own.Client()
+	}, adroittest.GoesOn(), adroittest.Without("live", "live from start"), adroittest.With(func(o *adroit.Options) {
+		n++
+		own = &Cluster{all.c, all.namespace, fmt.Sprint("part-", n)}
+		o.Elsewhere = own
+	}))
 }

@@ -41,17 +41,42 @@ const (
 // needed: the suite closes the runtime.
 type Wrap func(t *testing.T, rt *adroit.Runtime) adroit.Client
 
+// An Option adapts the suite to a kind of client.
+type Option func(*suite)
+
+type suite struct {
+	wrap    Wrap
+	change  []func(*adroit.Options)
+	without []string
+	goesOn  bool
+}
+
+// With changes the options of the runtimes that the suite opens.
+func With(change func(*adroit.Options)) Option {
+	return func(s *suite) { s.change = append(s.change, change) }
+}
+
+// Without leaves parts of the suite out, by what the client cannot do: "live" and "live from
+// start" are pieces of answers.
+func Without(parts ...string) Option {
+	return func(s *suite) { s.without = append(s.without, parts...) }
+}
+
+// GoesOn is for clients whose jobs go on by themselves once they are answered.
+func GoesOn() Option { return func(s *suite) { s.goesOn = true } }
+
 // A fixture is a client with a workspace of its own.
 type fixture struct {
 	adroit.Client
 	dir string
 	// slow is closed when the tool slow has been called, which waits for release.
 	slow, release chan struct{}
+	goesOn        bool // by itself, when it is answered
 }
 
-func open(t *testing.T, wrap Wrap) *fixture {
+func (s *suite) open(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{dir: t.TempDir(), slow: make(chan struct{}), release: make(chan struct{})}
+	f := &fixture{goesOn: s.goesOn, dir: t.TempDir(), slow: make(chan struct{}), release: make(chan struct{})}
 	model, err := script.Parse("turns", []byte(turns))
 	must(t, err)
 	waits, err := script.Parse("waits", []byte("turns:\n  - calls: [{name: slow}]\n  - text: Done."))
@@ -67,21 +92,25 @@ func open(t *testing.T, wrap Wrap) *fixture {
 		}
 	})
 	data := t.TempDir()
-	rt, err := adroit.Open(t.Context(), adroit.Options{
+	o := adroit.Options{
 		Tools: []tools.Tool{slow, partstest.Tool("write_file")}, Models: map[string]llm.Model{"script": model, "waits": waits}, Model: "script/turns",
 		Storage: adroit.Storage{Data: data, Store: sqlite.Store(data)}, Workspace: adroit.Workspace{Dir: f.dir, Trust: data},
 		Definitions: adroit.Definitions{
 			Agents:    []agents.Layer{{Name: "mine", FS: fstest.MapFS{"writer.md": {Data: []byte(writer)}}}},
 			Pipelines: []agents.Layer{{Name: "mine", FS: fstest.MapFS{"greet.yaml": {Data: []byte(count)}}}},
 		},
-	})
+	}
+	for _, change := range s.change {
+		change(&o)
+	}
+	rt, err := adroit.Open(t.Context(), o)
 	must(t, err)
 	t.Cleanup(func() {
 		if err := rt.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	f.Client = wrap(t, rt)
+	f.Client = s.wrap(t, rt)
 	return f
 }
 
@@ -356,11 +385,17 @@ func testQuestion(t *testing.T, f *fixture) {
 	// What has its answer takes no other, by whichever name: this is a conflict, no fault of the request.
 	for _, name := range append([]string{"approve", "deny"}, d.Questions[0].Signals...) {
 		_, err = f.Signal(t.Context(), j.ID, adroit.Signal{Name: name})
-		if e := kind(t, err, problem.Answered); !strings.Contains(e.Hint, "jobs resume") {
+		if f.goesOn { // and may have ended
+			if err == nil {
+				t.Errorf("%s was taken, too", name)
+			}
+		} else if e := kind(t, err, problem.Answered); !strings.Contains(e.Hint, "jobs resume") {
 			t.Errorf("%+v", e)
 		}
 	}
-	f.start(t, j.ID)
+	if !f.goesOn {
+		f.start(t, j.ID)
+	}
 	if j, err = f.Wait(t.Context(), j.ID); err != nil || j.Status != jobs.Done {
 		t.Fatalf("%v, %+v", err, j)
 	}
@@ -464,11 +499,17 @@ func testPlan(t *testing.T, f *fixture) {
 }
 
 // Test runs the suite.
-func Test(t *testing.T, wrap Wrap) {
+func Test(t *testing.T, wrap Wrap, options ...Option) {
+	s := &suite{wrap: wrap}
+	for _, o := range options {
+		o(s)
+	}
 	for name, run := range map[string]func(*testing.T, *fixture){
 		"run": testRun, "handle": testHandle, "run interrupted": testRunInterrupted, "transcript": testTranscript, "errors": testErrors, "question": testQuestion, "message": testMessage, "attach": testAttach, "changes": testChanges, "key": testKey,
 		"cancel": testCancel, "catalog": testCatalog, "memory": testMemory, "show": testShow, "lint": testLint, "models": testModels, "failures": testFailures, "call": testCall, "doctor": testDoctor, "trust": testTrust, "remove": testRemove, "prune": testPrune, "merge": testMerge, "plan": testPlan, "stop": testStop, "live": testLive, "live from start": testLiveFromStart, "limits": testLimits, "queue": testQueue,
 	} {
-		t.Run(name, func(t *testing.T) { run(t, open(t, wrap)) })
+		if !slices.Contains(s.without, name) {
+			t.Run(name, func(t *testing.T) { run(t, s.open(t)) })
+		}
 	}
 }

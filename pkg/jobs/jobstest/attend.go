@@ -193,7 +193,7 @@ func attendAgain(t *testing.T, b *bench) {
 			if out, err = s.Do(t.Context(), task); err != nil {
 				t.Errorf("step %s: %v", task.Step.Path, err)
 			}
-			left, err := s.Leave()
+			left, err := s.Leave(jobs.ErrStopped)
 			ok(t, err)
 			last = left.Status
 		}
@@ -275,4 +275,60 @@ func attendEnds(t *testing.T, b *bench) {
 	}
 	_, err = b.Attend(t.Context(), id, jobs.RunOptions{})
 	is(t, err, jobs.ErrFinal)
+}
+
+// attendReopened lets a job go on after it failed elsewhere: what the new run is given of its
+// history is enough to repeat no step and to ask nothing twice, and the signal that the store
+// had for it is gone when the engine has received it.
+func attendReopened(t *testing.T, b *bench) {
+	wf := turns(b)
+	j, err := b.Submit(t.Context(), &jobs.Job{Workflow: wf.Name, Input: json.RawMessage("4")})
+	ok(t, err)
+	b.step = func(_ context.Context, s flow.Step) (json.RawMessage, error) {
+		if b.runs.Load() == 3 {
+			return nil, errors.New("once")
+		}
+		return s.Input, nil
+	}
+	run := func(o jobs.RunOptions, status jobs.Status) {
+		t.Helper()
+		s, err := b.Attend(t.Context(), j.ID, o)
+		ok(t, err)
+		h, err := s.History(t.Context())
+		ok(t, err)
+		e := newElsewhere(func(task jobs.Task) (json.RawMessage, error) {
+			out, err := s.Do(t.Context(), task)
+			if task.Step.Kind == flow.KindAwait {
+				ok(t, b.Store.Send(t.Context(), j.ID, flow.Signal{Name: "go", Value: json.RawMessage(` "now"`), Question: task.Step.Path}))
+			}
+			return out, err
+		})
+		maps.Copy(e.states, h.States)
+		for _, rec := range h.Steps {
+			e.known[rec.Path] = flow.Past{Output: rec.Output, Failure: rec.Failure}
+		}
+		out, err := wf.Run(flow.NewRun(j.ID, e).With(b.Workflows...), json.RawMessage("4"))
+		code, why := jobs.Verdict(err)
+		if got, err := s.End(e.before, out, code, why); err != nil || got.Status != status {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}
+	run(jobs.RunOptions{}, jobs.Failed)
+	if now, err := jobs.Find(t.Context(), b.Store, j.ID); err != nil || len(now.Signals) > 0 {
+		t.Errorf("%+v, %v: its signal was received", now.Signals, err)
+	}
+	ok(t, b.Store.Reopen(t.Context(), j.ID, flow.Reopener{Failed: func(flow.Record, json.RawMessage) bool { return false }}))
+	run(jobs.RunOptions{Reopened: "resumed after it failed"}, jobs.Done)
+	asked, noted := 0, 0
+	for _, ev := range read(t, b.Store, j.ID, 0) {
+		switch {
+		case ev.Kind == event.Approval:
+			asked++
+		case ev.Kind == event.Note && ev.Text == "resumed after it failed":
+			noted++
+		}
+	}
+	if asked != 1 || noted != 1 || b.runs.Load() != 7 {
+		t.Errorf("it asked %d times, its resumption is noted %d times, and %d steps were performed", asked, noted, b.runs.Load())
+	}
 }

@@ -73,6 +73,7 @@ func Manager(t *testing.T, open func(t testing.TB) jobs.Store) {
 		{"Attend", attend},
 		{"AttendAgain", attendAgain},
 		{"AttendEnds", attendEnds},
+		{"AttendReopened", attendReopened},
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.f(t, newBench(bound(open(t)))) })
 	}

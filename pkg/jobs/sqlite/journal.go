@@ -160,6 +160,23 @@ func (j *journal) Save(ctx context.Context, job, scope string, st flow.State) er
 	return j.later(ctx, func(b *batch) { b.save(scope, st) })
 }
 
+// History implements jobs.Journal.
+func (j *journal) History(ctx context.Context) (own flow.History, err error) {
+	err = j.do(ctx, func(t *tx) error {
+		h, err := t.history(j.job)
+		own, h.Steps = h, slices.DeleteFunc(h.Steps, func(rec flow.Record) bool { return !flow.EngineOwn(rec.Kind) })
+		own.Steps, own.Output = nil, nil
+		for _, s := range h.Steps {
+			rec, failed := t.record(j.job, s.Path)
+			if err = errors.Join(err, failed); rec != nil {
+				own.Steps = append(own.Steps, *rec)
+			}
+		}
+		return err
+	})
+	return own, err
+}
+
 // Load implements flow.Journal.
 func (j *journal) Load(ctx context.Context, job, scope string) (*flow.State, error) {
 	if err := errors.Join(j.own(job), j.fence(ctx)); err != nil {

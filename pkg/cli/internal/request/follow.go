@@ -246,7 +246,7 @@ func (s *session) header(ctx context.Context, started *adroit.Started) {
 	w := s.e.Screen()
 	cells := []string{fmt.Sprintf("job %s", j.ID), j.Agent, model, "sandbox " + started.Sandbox, place}
 	if c := started.Config; c.Engine != "" {
-		cells = append(cells, "on "+c.Engine+", steps on "+c.Host)
+		cells = append(cells, "on "+c.Engine+", which goes on by itself; steps on "+c.Host)
 	}
 	for _, row := range kit.Rows(w, cells...) {
 		fmt.Fprintln(w, w.Paint(kit.Bold, row))
