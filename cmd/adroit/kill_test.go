@@ -163,6 +163,38 @@ func (p *place) tree() map[string]string {
 	return out
 }
 
+// Each agent that works in a directory is told which files in it are not as they were left, the
+// one that has spawned another and waits for it, too.
+func TestKilledAndEachIsTold(t *testing.T) {
+	t.Parallel()
+	const told = "expect: {contains: 'Look at them before you go on. deleted: a.txt'}"
+	write := func(name string) string {
+		return fmt.Sprintf("{name: write_file, args: {path: %[1]s.txt, content: %[1]s}}", name)
+	}
+	for name, run := range map[string]string{"in a pipeline": "p", "of a job": "boss"} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, map[string]string{
+				"home/.config/adroit/agents/editor.md": editor,
+				"home/.config/adroit/agents/boss.md":   "---\nname: boss\ndescription: Leads.\ntools: [write_file, spawn_agent]\nspawn: [editor]\ndone: {signal: DONE}\n---\nYou lead.\n",
+				"home/.config/adroit/pipelines/p.yaml": "steps:\n  - {id: lead, agent: boss, input: Lead}\n",
+				"turns.yaml": "scenes:\n  - when: You edit.\n    turns:\n      - calls: [" + write("b") + "]\n      - calls: [" + write("c") + "]\n      - {" + told + ", text: DONE}\n" +
+					"turns:\n  - calls: [" + write("a") + "]\n  - calls: [{name: spawn_agent, args: {agent: editor, task: Edit.}}]\n  - {" + told + ", text: DONE}\n",
+			})
+			p.bin = program(t)
+			env := p.env
+			p.env = append(env[:len(env):len(env)], "ADROIT_KILL_AT=3 performed write_file")
+			if code, out := p.run("run", run, "lead", "-m", "script:../turns.yaml", "--approve", "all"); code != -int(syscall.SIGKILL) {
+				t.Fatalf("it was not killed: exit code %d\n%s", code, out)
+			}
+			p.env = env
+			if err := os.Remove(p.path("repo/a.txt")); err != nil {
+				t.Fatal(err)
+			}
+			p.ok(0, "jobs", "resume", "last")
+		})
+	}
+}
+
 // What the finished steps of an interrupted job have changed and is not there any more, or
 // is different, is reported once to the person who resumes it and to its model. Files of
 // the interrupted step are not.

@@ -124,10 +124,14 @@ const (
 
 	// MessageSignal is the name of the signal whose value is an executor.Message.
 	MessageSignal = "message"
-	// CopySignal, followed by the name of a copy, is the message signal for the sub-agent that
-	// works in it. Without a name, it is for those that work in the job's directory.
-	CopySignal = MessageSignal + "@"
 )
+
+// ChangesSignal is the name of the message signals about files for the agent that has the step
+// at path directly below the step that began it: "message@" and the path of that step, which is
+// empty for the agent of the job.
+func ChangesSignal(path string) string {
+	return MessageSignal + "@" + path[:max(0, strings.LastIndexByte(path, '.'))]
+}
 
 // Bounds of executor.SpawnLimits that set none.
 const (
@@ -183,7 +187,11 @@ const TooManyBytes = "model.bytes"
 //     A pipeline's command whose time is over names the step's timeout.
 //     A step of a pipeline that a person has denied is not tried again.
 //     What failed is recognised without the colours that its output has spelled out.
+//     An agent is told by a signal of its own which files are not as it left them.
 const Revision = 11
+
+// ToldByPath is the first revision whose agents are told of files by [ChangesSignal].
+const ToldByPath = 11
 
 // MaxValue bounds, in bytes, the part of an output that the value of a result contains.
 const MaxValue = 1 << 20

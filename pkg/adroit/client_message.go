@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/calling/route"
@@ -131,7 +133,7 @@ func (rt *Runtime) checkMessage(ctx context.Context, j *jobs.Job, m *executor.Me
 	if err := rt.checkMode(j, m.Mode); err != nil {
 		return err
 	}
-	m.Window, m.Price, m.Taint, m.Changed = 0, llm.Price{}, 0, ""
+	m.Window, m.Price, m.Taint, m.Changed, m.In = 0, llm.Price{}, 0, "", ""
 	attaches := m.Mentions != "" || len(m.Attachments) > 0
 	if m.Model == "" && !attaches {
 		return nil
@@ -247,18 +249,18 @@ func (rt *Runtime) changedSince(ctx context.Context, j *jobs.Job) (words string,
 }
 
 // reportLost compares the files of an interrupted job with what its finished steps left.
-// What differs is reported to the person and, where a model works on its own, to it, and to
-// those of sub-agents and workflows about the directory that they work in.
+// What differs is reported to the person and to the model of a job that one leads, and each
+// agent at work is told about the directory that it works in.
 func (rt *Runtime) reportLost(ctx context.Context, m *jobs.Manager, j *jobs.Job) error {
 	if j.Status != jobs.Interrupted {
 		return nil
 	}
-	finished := map[string]bool{}
+	finished, atWork := map[string]bool{}, agentsAtWork{"": true}
 	for ev, err := range m.Store.Events(ctx, j.ID, 0, false) {
 		if err != nil {
 			return err
 		}
-		if ev.Kind == event.StepFinished {
+		if atWork.add(ev); ev.Kind == event.StepFinished {
 			finished[ev.Path] = true
 		}
 	}
@@ -271,24 +273,57 @@ func (rt *Runtime) reportLost(ctx context.Context, m *jobs.Manager, j *jobs.Job)
 		return nil
 	}
 	rt.warn("%s: files are not as its finished steps left them, by a power cut or somebody's hand. %s", j.ID, list)
-	tell := func(name, list string) error {
-		value, err := json.Marshal(executor.Message{Changed: "Files are not as your finished calls left them, by a power cut or somebody's hand. Look at them before you go on. " + list})
+	tell := func(name, in, list string) error {
+		value, err := json.Marshal(executor.Message{In: in, Changed: "Files are not as your finished calls left them, by a power cut or somebody's hand. Look at them before you go on. " + list})
 		if err != nil {
 			return err
 		}
 		return rt.signalJob(ctx, m.Store, j, flow.Signal{Name: name, Value: value})
 	}
-	for _, p := range places {
-		if err := tell(turn.CopySignal+p.name, p.list); err != nil {
+	switch j.Workflow {
+	case agents.Workflow.Name:
+		atWork[""] = false // it reads messages, and of all copies
+		if err := tell(turn.MessageSignal, "", list); err != nil {
 			return err
 		}
+	case pipeline.Workflow.Name:
+		atWork[""] = false // no model leads it
 	}
-	if j.Workflow == agents.Workflow.Name {
-		if err := tell(turn.MessageSignal, list); err != nil {
-			return err
+	for _, agent := range slices.Sorted(maps.Keys(atWork)) {
+		for _, p := range places {
+			if !atWork[agent] {
+				break
+			}
+			if err := tell(turn.ChangesSignal(agent+"."), p.name, p.list); err != nil {
+				return err
+			}
 		}
 	}
 	return rootfs.WriteFile(named, []byte(digest))
+}
+
+// agentsAtWork has the agents of a job by the paths of the steps that began them, "" for the
+// job's own, and whether they are at work.
+type agentsAtWork map[string]bool
+
+func (w agentsAtWork) add(ev event.Event) {
+	up := strings.LastIndexByte(ev.Path, '.') + 1
+	switch ev.Kind {
+	case event.AgentStarted:
+		w[ev.Path] = true
+	case event.AgentFinished: // the step behind the one that began it
+		if n, err := strconv.Atoi(ev.Path[up:]); err == nil {
+			w[ev.Path[:up]+strconv.Itoa(n-1)] = false
+		}
+	case event.StepFinished: // also of an agent that has been reopened
+		for up > 0 {
+			at := ev.Path[:up-1]
+			if _, is := w[at]; is {
+				w[at] = true
+			}
+			up = strings.LastIndexByte(at, '.') + 1
+		}
+	}
 }
 
 // A lostPlace names the files that are lost in the job's directory, which has no name, or

@@ -280,7 +280,7 @@ func define(name string, body func(*flow.Run, executor.Task) (*executor.State, e
 				return nil, err
 			}
 		}
-		task.Messages, task.Changes = in.Parent == nil, true
+		task.Messages, task.Changes = in.Parent == nil, turn.ChangesSignal(r.Next())
 		own, err := r.Part(task.Agent)
 		if err != nil {
 			return nil, err

@@ -45,7 +45,9 @@ type Message struct {
 	// Taint is the taint of the attachments.
 	Taint tools.Taint `json:"taint,omitempty"`
 	// Changed says which files are not as the job left them. A message may have nothing else.
+	// In is the copy that they are in, for agents that work there; "" is the job's directory.
 	Changed string `json:"changed,omitempty"`
+	In      string `json:"in,omitempty"`
 }
 
 // compactOnly reports that the message asks the model nothing.
@@ -55,13 +57,16 @@ func (m *Message) compactOnly() bool {
 
 // readMessages takes the messages that were sent to the run. A run that has ended
 // as done or stuck goes on if there is one. A sub-agent, and the agent of a workflow, takes
-// those about the directory that it works in, which are nothing to one that has done nothing yet.
+// what it is told about the directory that it works in, which is nothing to one that has done
+// nothing yet.
 func (t *Task) readMessages(r *flow.Run, s *State) error {
 	name := turn.MessageSignal
 	if !t.Messages {
-		name = turn.CopySignal + t.At
+		if name = t.Changes; name != "" && t.Revision < turn.ToldByPath {
+			name = turn.MessageSignal + "@" + t.At // as their journals have it
+		}
 	}
-	if !t.Messages && !t.Changes || s.WrapUp != nil || s.Outcome != nil && !s.Outcome.continuesOnMessage() {
+	if name == "" || s.WrapUp != nil || s.Outcome != nil && !s.Outcome.continuesOnMessage() {
 		return nil
 	}
 	sent, err := flow.Drain(r, name, s.Read)
@@ -76,7 +81,7 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 			return fmt.Errorf("signal %s: decoding: %w", sig.Name, err)
 		}
 		compacts = compacts || m.Compact
-		if m.compactOnly() || !t.Messages && s.Turns == 0 {
+		if m.compactOnly() || !t.Messages && (s.Turns == 0 || m.In != t.At) {
 			continue
 		}
 		if s.Ended = nil; s.Outcome != nil {

@@ -43,9 +43,9 @@ type Task struct {
 	// Messages has the loop read messages: see [Message]. It is not pinned; a
 	// sub-agent reads none.
 	Messages bool `json:"-"`
-	// Changes has a loop without Messages read which files changed under its hands. It is
-	// not pinned.
-	Changes bool `json:"-"`
+	// Changes is the name of the signals by which a loop without Messages learns which files
+	// changed under its hands, "" if by none. It is not pinned.
+	Changes string `json:"-"`
 }
 
 // Instructions are the agent, its model and its prompts.

@@ -67,7 +67,7 @@ func afterwards(t testing.TB, wf flow.Workflow, begin any, in agents.Input, fail
 			t.Fatal("it ran nothing")
 		case !ok:
 			return "person"
-		case s.Kind == flow.KindAwait && (s.Name == workflows.CancelStages || strings.HasPrefix(s.Name, turn.CopySignal)):
+		case s.Kind == flow.KindAwait && (s.Name == workflows.CancelStages || strings.HasPrefix(s.Name, turn.MessageSignal+"@")):
 			reply(nil, &flow.Failure{Code: flow.TimedOut})
 		case s.Kind == flow.KindAwait:
 			return "person"

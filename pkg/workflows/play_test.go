@@ -97,7 +97,7 @@ func pullTask(t testing.TB, wf flow.Workflow, task executor.Task, in agents.Inpu
 			reply(nil, nil)
 			continue
 		}
-		if s.Kind == flow.KindAwait && strings.HasPrefix(s.Name, turn.CopySignal) { // of files that were lost
+		if s.Kind == flow.KindAwait && strings.HasPrefix(s.Name, turn.MessageSignal+"@") { // of files that were lost
 			reply(nil, &flow.Failure{Code: flow.TimedOut, Message: "nothing was sent"})
 			continue
 		}
