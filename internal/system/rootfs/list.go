@@ -50,7 +50,7 @@ func (t *Tree) ListFiles(ctx context.Context, dir string) (names []string, more 
 // NotIgnored returns those of the names, of files that are there, that git does not ignore, all
 // of them where there is no git.
 func (t *Tree) NotIgnored(ctx context.Context, names []string) ([]string, error) {
-	if _, _, ok := t.Repository(); !ok || len(names) == 0 {
+	if _, _, ok := t.WorkTree(); !ok || len(names) == 0 {
 		return names, nil
 	}
 	args := []string{"ls-files", "-co", "--exclude-standard", "--deduplicate", "-z", "--"}
@@ -102,7 +102,7 @@ func (t *Tree) listFiles(ctx context.Context, dir string, depth int, found func(
 // listInside adds the files of submodules and other repositories inside of one, which git skips.
 // It calls found for each.
 func (t *Tree) listInside(ctx context.Context, dir string, names, inside []string, depth int, found func(dir string)) ([]string, bool, error) {
-	if top, sub, ok := t.Repository(); ok && Exists(path.Join(top, ".gitmodules")) {
+	if top, sub, ok := t.WorkTree(); ok && Exists(path.Join(top, ".gitmodules")) {
 		var out bytes.Buffer
 		err := RunGit(ctx, top, nil, nil, &out, "config", "--file", ".gitmodules", "-z", "--get-regexp", `^submodule\..*\.path$`)
 		if ctx.Err() != nil {
@@ -175,7 +175,7 @@ func inOneOf(dirs map[string]bool, name string) bool {
 // gitNames asks git. It runs no code of the repository: ls-files knows no
 // filters, and the file system monitor is switched off.
 func (t *Tree) gitNames(ctx context.Context, dir string) ([]byte, error) {
-	if _, _, ok := t.Repository(); !ok {
+	if _, _, ok := t.WorkTree(); !ok {
 		return nil, errors.New("not in a repository")
 	}
 	return t.GitList(ctx, 256*MaxNames, "ls-files", "-co", "--exclude-standard", "--deduplicate", "-z", "--", ":(literal)"+dir)
@@ -258,6 +258,30 @@ func (t *Tree) Repository() (top, sub string, ok bool) {
 	rel, err := filepath.Rel(top, t.Dir)
 	return top, filepath.ToSlash(rel), err == nil
 }
+
+// WorkTree is Repository, unless that ignores the tree: a repository of a home directory ignores
+// the projects in it, and one of a project what is built or tried below it. What lies there is work
+// all the same, to be listed and recorded as where there is no repository.
+func (t *Tree) WorkTree() (top, sub string, ok bool) {
+	if top, sub, ok = t.Repository(); !ok || sub == "." {
+		return top, sub, ok
+	}
+	ignored, known := ignoredTrees.Load(t.Dir)
+	if !known {
+		ctx, cancel := context.WithTimeout(context.Background(), listLeast)
+		defer cancel()
+		err := RunGit(ctx, top, nil, []byte(sub), new(LimitedBuffer), "check-ignore", "--no-index", "--stdin", "-z")
+		ignored = err == nil // 1: it does not
+		ignoredTrees.Store(t.Dir, ignored)
+	}
+	if ignored == true {
+		return "", "", false
+	}
+	return top, sub, true
+}
+
+// ignoredTrees has whether the repositories of trees ignore these, so that a job has one answer.
+var ignoredTrees sync.Map
 
 // Repository is [hostexec.Repository].
 func Repository(dir string) (top string, ok bool) { return hostexec.Repository(dir) }

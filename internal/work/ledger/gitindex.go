@@ -87,7 +87,7 @@ var converts = lazyregexp.New(`(?m)^[^#\n]*\s(text|eol|crlf|filter|ident|working
 
 // indexOf finds and reads the index of the repository that t lies in.
 func indexOf(ctx context.Context, t *rootfs.Tree) (*gitIndex, string, error) {
-	if _, _, ok := t.Repository(); !ok {
+	if _, _, ok := t.WorkTree(); !ok {
 		return nil, "", errIndex
 	}
 	out, err := t.Git(ctx, nil, "rev-parse", "--show-object-format", "--git-path", "index", "--show-prefix")

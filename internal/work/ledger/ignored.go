@@ -134,7 +134,7 @@ func within(dir string, names []string) (out []string) {
 
 func ignoredBy(ctx context.Context, t *rootfs.Tree) (*ignoredWalk, error) {
 	w := &ignoredWalk{deps: DependenciesOf(t)}
-	if _, _, ok := t.Repository(); !ok {
+	if _, _, ok := t.WorkTree(); !ok {
 		w.outside(".")
 		return w, ctx.Err()
 	}

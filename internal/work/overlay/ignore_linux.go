@@ -26,7 +26,7 @@ const maxIgnoreFile = 32 << 20
 
 // noteExcludes saves the repository's own ignore settings in a git directory of the overlay's own.
 func (o *Overlay) noteExcludes(ctx context.Context, t *rootfs.Tree) error {
-	top, _, ok := t.Repository()
+	top, _, ok := t.WorkTree()
 	if !ok {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (o *Overlay) gitHead() error {
 func (j *joiner) ignored(ctx context.Context, t *rootfs.Tree, paths []string) (map[string]bool, error) {
 	out := map[string]bool{}
 	dir := filepath.Join(j.o.dir, "git")
-	top, sub, ok := t.Repository()
+	top, sub, ok := t.WorkTree()
 	if _, err := os.Stat(dir); err != nil && (!ok || !j.o.old()) {
 		for _, p := range paths {
 			out[p] = ledger.InDependencies(p)
