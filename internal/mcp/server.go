@@ -25,6 +25,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/calling/transport"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
@@ -188,10 +189,13 @@ func (s Server) checkURL() error {
 	if s.Net || s.Workspace != "" || s.Sandbox != "" || len(s.Read)+len(s.Write)+len(s.Args)+len(s.Env) > 0 {
 		return errors.New("args, env, net, read, write, workspace and sandbox are for a command")
 	}
+	if bad := transport.Unusable(s.URL); bad != "" {
+		return fmt.Errorf("%q is no http or https address: it %s", s.URL, bad)
+	}
 	u, err := url.Parse(s.URL)
 	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("%q is no http or https address", s.URL)
+	case err != nil:
+		return err // it was read a moment ago
 	case u.User != nil:
 		return errors.New("the url has a user name or password in it: use a header")
 	case u.Scheme == "http" && len(s.Headers) > 0 && !local(u.Hostname()):

@@ -153,9 +153,9 @@ func (e *Endpoint) page() *llm.Error {
 	return err
 }
 
-// WrongType returns the error for an answer of an unexpected media type.
-func (e *Endpoint) WrongType(media, want string) *llm.Error {
-	err := e.Error(llm.Garbled, fmt.Sprintf("the answer has content type %q instead of %s", media, want))
+// wrongType returns the error for an answer of an unexpected media type.
+func (e *Endpoint) wrongType(media string) *llm.Error {
+	err := e.Error(llm.Garbled, fmt.Sprintf("the answer has content type %q, and is neither a stream nor JSON", media))
 	err.Hint = "check the base URL"
 	return err
 }
@@ -188,7 +188,7 @@ func (e *Endpoint) lost(w *Watch, err error, had string) error {
 		// Also if it took too long: nobody was asked anything.
 		out = e.Error(llm.Unreachable, "the address of "+name.Name+" cannot be found: "+name.Err)
 		out.Hint = "check the name in the base URL, and the network"
-	case errors.Is(err, ErrLine), errors.Is(err, errHuge):
+	case errors.Is(err, ErrLine), errors.Is(err, errHuge), errors.Is(err, errEncoded):
 		out = e.Error(llm.Garbled, err.Error())
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		out = e.Error(llm.Cut, "the connection ended before the answer was complete"+after)

@@ -2,6 +2,9 @@ package transport_test
 
 import (
 	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -50,6 +53,9 @@ type ways struct {
 	Broken       bool // a chunk of an answer without calls is no JSON, and a number is NaN
 	Whole        bool // it is in one piece
 	Media        string
+	Encoding     string // that nobody asked for
+	Lines        bool   // with an object each in place of events, and Before before each
+	Before       string
 }
 
 type drawn struct {
@@ -82,7 +88,12 @@ func draw(r *rand.Rand) (d drawn, w ways) {
 	}
 	w = ways{OtherIndexes: b(3), EmptyFirst: b(3), CallsAgain: b(3), CallsLate: b(5), Message: b(5), MessageLast: b(5), TextGrows: b(5), TextAgain: b(4),
 		ArgsGrow: b(5), Object: b(6), Raw: b(3), Escaped: b(3), NoFinish: b(4), NameEach: b(3), IDEach: b(5), NoIDs: b(4), NumberIDs: b(4), Index: r.IntN(4),
-		Flat: b(6), Single: b(6), OldForm: b(5), Parts: b(6), Pair: b(5), ArgsTwice: b(5), EmptyAgain: b(5), Broken: b(4), Whole: b(6), Media: []string{"text/event-stream", "application/json", "text/plain"}[r.IntN(3)]}
+		Flat: b(6), Single: b(6), OldForm: b(5), Parts: b(6), Pair: b(5), ArgsTwice: b(5), EmptyAgain: b(5), Broken: b(4), Whole: b(6), Media: []string{"text/event-stream", "application/json", "text/plain"}[r.IntN(3)],
+		Encoding: []string{"", "", "", "identity", "deflate", "raw deflate", "gzip", "not gzip"}[r.IntN(8)]}
+	if w.Lines = !w.NoFinish && !w.Broken && b(6); w.Lines {
+		w.Before = []string{"", "\x1e"}[r.IntN(2)]
+		w.Media = []string{"application/x-ndjson", "application/jsonl", "application/json-seq", "text/event-stream", "text/plain", "binary/octet-stream"}[r.IntN(6)]
+	}
 	if d.text == "" && len(d.calls) == 0 {
 		d.text = phrase("Answer", 4)
 	}
@@ -334,10 +345,28 @@ func (w *ways) openai(r *rand.Rand, d drawn) string {
 	return out.String()
 }
 
-type answering struct{ media, body string }
+type answering struct{ media, encoding, body string }
 
 func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {a.media}}, Body: io.NopCloser(strings.NewReader(a.body))}, nil
+	var body bytes.Buffer
+	var into io.WriteCloser
+	switch a.encoding {
+	case "deflate":
+		into = zlib.NewWriter(&body)
+	case "raw deflate":
+		into, _ = flate.NewWriter(&body, 1) // there is such a level
+	case "gzip":
+		into = gzip.NewWriter(&body)
+	}
+	if into == nil {
+		body.WriteString(a.body)
+	} else if _, err := io.WriteString(into, a.body); err != nil {
+		return nil, err
+	} else if err := into.Close(); err != nil {
+		return nil, err
+	}
+	of := a.encoding[strings.LastIndexByte(a.encoding, ' ')+1:]
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {a.media}, "Content-Encoding": {of}}, Body: io.NopCloser(&body)}, nil
 }
 
 // anthropic renders it as events of Anthropic's protocol.
@@ -505,13 +534,15 @@ func (w *ways) ollama(r *rand.Rand, d drawn) string {
 func TestAnswersInEveryForm(t *testing.T) {
 	for seed := range uint64(testenv.Sample(500, 60_000)) {
 		d, w := draw(rand.New(rand.NewPCG(seed, 27)))
-		client := func(media, stream string) *http.Client { return &http.Client{Transport: answering{media, stream}} }
+		client := func(media, stream string) *http.Client {
+			return &http.Client{Transport: answering{media, w.Encoding, stream}}
+		}
 		again := func() *rand.Rand { return rand.New(rand.NewPCG(seed, 28)) }
 		for _, protocol := range []struct {
 			name, stream string
 			open         func(stream string) (llm.Model, error)
 		}{
-			{"openai", w.openai(again(), d), func(stream string) (llm.Model, error) {
+			{"openai", w.framed(w.openai(again(), d)), func(stream string) (llm.Model, error) {
 				return openai.New(openai.Config{BaseURL: "http://127.0.0.1:9/v1", HTTP: client(w.Media, stream)})
 			}},
 			{"anthropic", w.anthropic(again(), d), func(stream string) (llm.Model, error) {
@@ -530,6 +561,20 @@ func TestAnswersInEveryForm(t *testing.T) {
 			}
 		}
 	}
+}
+
+// framed makes a stream of events one of lines with an object each, if that is drawn.
+func (w *ways) framed(stream string) string {
+	if !w.Lines {
+		return stream
+	}
+	var out strings.Builder
+	for l := range strings.Lines(stream) {
+		if l = strings.TrimPrefix(l, "data: "); strings.HasPrefix(l, "{") {
+			out.WriteString(w.Before + strings.TrimSpace(l) + "\n")
+		}
+	}
+	return out.String()
 }
 
 // unlike describes the first difference between the answer of m and the one drawn, "" for none.

@@ -121,9 +121,10 @@ type Event struct {
 	Data []byte // lines joined by \n; valid until the next event
 }
 
-// Events reads server-sent events as the HTML standard defines them, with one
-// leniency: an event that the end of the stream cuts off before its blank
-// line is still delivered, since several servers end that way.
+// Events reads server-sent events as the HTML standard defines them, with two
+// leniencies: an event that the end of the stream cuts off before its blank
+// line is still delivered, since several servers end that way, and a line that
+// begins an object is an event, as in JSON Lines and JSON text sequences.
 type Events struct {
 	lines *Lines
 	first bool
@@ -162,6 +163,10 @@ func (e *Events) Next() (Event, error) {
 			}
 			ev = Event{}
 			continue
+		}
+		if line = bytes.TrimLeft(line, "\x1e"); !has && bytes.HasPrefix(line, []byte{'{'}) {
+			ev.Data = line
+			return ev, nil
 		}
 		field, value, _ := bytes.Cut(line, []byte{':'})
 		value = bytes.TrimPrefix(value, []byte{' '})

@@ -5,11 +5,15 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // maxRaw bounds the size that is kept of unreadable arguments.
 const maxRaw = 64 << 10
+
+// numbered is a tool's name as the id of a call, which servers of Kimi put in its place.
+var numbered = lazyregexp.New(`^functions\.(.+):\d+$`)
 
 // Tidy makes calls fit for a transcript: every ID is there and unique in the conversation,
 // arguments are valid JSON or the call is marked Malformed. cut reports that the answer ran out of
@@ -36,6 +40,9 @@ func Tidy(calls []llm.Call, before []llm.Message, cut bool) []llm.Call {
 	}
 	for i := range calls {
 		c := &calls[i]
+		if m := numbered.FindStringSubmatch(c.Name); m != nil {
+			c.Name = m[1]
+		}
 		arguments(c, cut && i == len(calls)-1)
 		if c.ID == "" {
 			c.ID = fmt.Sprintf("call_%d", n+i+1)

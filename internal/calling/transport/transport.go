@@ -9,7 +9,11 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +22,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -72,28 +77,66 @@ type Reply struct {
 // Read reads the body; it fails when the answer grows out of all bounds.
 func (r *Reply) Read(p []byte) (int, error) { return r.r.Read(p) }
 
-// Events reports whether the answer is a stream of events, judging by its first bytes rather than
-// its type; usual decides if these fit neither a stream nor JSON.
-func (r *Reply) Events(usual bool) bool {
-	b := bufio.NewReader(r.r)
+// Events reports whether the answer is a stream of events, or of lines with an object each,
+// judging by its first bytes rather than its type. usual decides if these fit neither a stream nor
+// JSON, and it is an error if the type does not either.
+func (r *Reply) Events(usual bool) (bool, error) {
+	b := bufio.NewReaderSize(r.r, 64<<10)
 	r.r = b
+	first, err := peekPast(b, "\xef\xbb\xbf\x1e") // a byte order mark, the sign before a text of a sequence
+	switch field, _ := b.Peek(len("event:")); {
+	case err != nil: // a later read has it, too
+		return usual, nil
+	case first == '{':
+		return objectALine(b), nil
+	case first == '[':
+		return false, nil
+	case first == ':', bytes.HasPrefix(field, []byte("data:")), bytes.HasPrefix(field, []byte("event:")), bytes.HasPrefix(field, []byte("id:")), bytes.HasPrefix(field, []byte("retry:")):
+		return true, nil
+	}
+	switch r.Type {
+	case "text/event-stream", "text/plain", "application/octet-stream", "":
+		return usual, nil
+	case "application/json", "application/problem+json":
+		return false, nil
+	}
+	return false, r.e.wrongType(r.Type)
+}
+
+// peekPast discards blanks and the bytes in also, and returns the byte behind them.
+func peekPast(b *bufio.Reader, also string) (byte, error) {
 	for {
-		first, err := b.Peek(1) // a later read has the error, too
-		switch {
-		case err != nil:
-			return usual
-		case strings.Contains(" \t\r\n\xef\xbb\xbf", string(first)): // blank, or of a byte order mark
-			_, _ = b.Discard(1)
-			continue
+		first, err := b.Peek(1)
+		if err != nil {
+			return 0, err
 		}
-		field, _ := b.Peek(len("event:"))
-		switch {
-		case first[0] == '{', first[0] == '[':
+		if strings.IndexByte(" \t\r\n"+also, first[0]) < 0 {
+			return first[0], nil
+		}
+		_, _ = b.Discard(1)
+	}
+}
+
+// objectALine reports whether the first line is an object and another line begins behind it. It
+// waits for that line, which a stream has soon.
+func objectALine(b *bufio.Reader) bool {
+	line, at := -1, 0 // the length of the line, and what has been looked at
+	for n := max(1, b.Buffered()); ; n++ {
+		got, err := b.Peek(n)
+		for ; at < len(got); at++ {
+			switch c := got[at]; {
+			case line < 0 && c == '\n':
+				if line = at; !json.Valid(got[:line]) {
+					return false
+				}
+			case line >= 0 && strings.IndexByte(" \t\r\n\x1e", c) < 0:
+				return c == '{' || c == 'd' || c == ':' || c == '['
+			}
+		}
+		if err != nil {
 			return false
-		case first[0] == ':', bytes.HasPrefix(field, []byte("data:")), bytes.HasPrefix(field, []byte("event:")), bytes.HasPrefix(field, []byte("id:")), bytes.HasPrefix(field, []byte("retry:")):
-			return true
 		}
-		return usual
+		n = max(n, b.Buffered())
 	}
 }
 
@@ -178,6 +221,7 @@ func (e *Endpoint) Do(req *http.Request, body Body, stream bool) (*Reply, error)
 		return nil, err
 	}
 	w.Touch()
+	resp.Body = decoded(resp)
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	r := &Reply{
 		Type:  strings.ToLower(strings.TrimSpace(media)),
@@ -253,6 +297,25 @@ func unsendable(s string) string {
 	return "a control character"
 }
 
+// Unusable says what is wrong with the scheme, host or port of an address, "" if nothing is.
+func Unusable(address string) string {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return "cannot be read: " + inner(err).Error()
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "must start with http:// or https://"
+	case u.Hostname() == "":
+		return "names no host"
+	case strings.HasSuffix(u.Host, ":"):
+		return "names no port behind the colon"
+	}
+	if n, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || n == 0) {
+		return "names the port " + u.Port() + ", which no server has"
+	}
+	return ""
+}
+
 // Local reports whether an address is on this machine or in its network.
 func Local(base string) bool {
 	u, err := url.Parse(base)
@@ -270,8 +333,8 @@ func Local(base string) bool {
 // with blanks, quotes, the path of a request or a query around it.
 func (e *Endpoint) Ready() error {
 	base, query := Address(e.Base)
-	if !strings.HasPrefix(base, "http://") && !strings.HasPrefix(base, "https://") {
-		return fmt.Errorf("%s: base URL %q must start with http:// or https://", e.Name, base)
+	if bad := Unusable(base); bad != "" {
+		return fmt.Errorf("%s: base URL %q %s", e.Name, base, bad)
 	}
 	e.Base, e.query = base, query
 	e.Key = Secret(e.Key)
@@ -323,6 +386,59 @@ const (
 	// complete.
 	trailerTimeout = 5 * time.Second
 )
+
+// decoded is the body of a response without an encoding that nobody asked for. The HTTP client
+// asks for gzip and undoes that itself.
+func decoded(resp *http.Response) io.ReadCloser {
+	of := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding")))
+	if of == "" || of == "identity" || resp.Uncompressed {
+		return resp.Body
+	}
+	return &decoder{of: of, body: resp.Body}
+}
+
+// A decoder looks at the body when it is read, for then it is there.
+type decoder struct {
+	of   string
+	body io.ReadCloser
+	r    io.Reader
+	err  error
+}
+
+func (d *decoder) Close() error { return d.body.Close() }
+
+func (d *decoder) Read(p []byte) (int, error) {
+	if d.r == nil && d.err == nil {
+		d.r, d.err = d.open()
+	}
+	if d.err != nil {
+		return 0, d.err
+	}
+	return d.r.Read(p)
+}
+
+// plainly are the first two bytes of what is not encoded, whatever the header says.
+var plainly = []string{"{\"", "{ ", "{\n", "{\r", "{\t", "[{", "[ ", "[\n", "da", "ev", "id", "re", ": ", "\x1e{", "\xef\xbb", "\n{", "\r\n", "<!", "<h"}
+
+func (d *decoder) open() (io.Reader, error) {
+	b := bufio.NewReader(d.body)
+	head, err := b.Peek(2)
+	switch {
+	case err == io.EOF || err == nil && slices.Contains(plainly, string(head)):
+		return b, nil
+	case err != nil:
+		return nil, err
+	case head[0] == 0x1f && head[1] == 0x8b:
+		return gzip.NewReader(b)
+	case d.of != "deflate":
+		return nil, fmt.Errorf("%w: %q", errEncoded, d.of)
+	case head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0:
+		return zlib.NewReader(b)
+	}
+	return flate.NewReader(b), nil // what some servers take deflate for
+}
+
+var errEncoded = errors.New("the answer has an encoding that nobody asked for")
 
 var errHuge = errors.New("the answer is larger than 64 MB")
 

@@ -195,6 +195,9 @@ func TestTidy(t *testing.T) {
 		}
 	}
 	// Only the last call can be the one that was cut.
+	if got := Tidy([]llm.Call{{Name: "functions.read_file:12"}}, nil, false)[0].Name; got != "read_file" {
+		t.Errorf("the numbered name is %q", got)
+	}
 	got := Tidy([]llm.Call{{Name: "f"}, {Name: "f", Args: json.RawMessage(`{`)}}, nil, true)
 	switch {
 	case got[0].Malformed != "":
@@ -215,6 +218,18 @@ func TestObject(t *testing.T) {
 	} {
 		if got := string(Object(json.RawMessage(in))); got != want {
 			t.Errorf("Object(%.40s) = %.40s", in, got)
+		}
+	}
+}
+
+func TestUnusable(t *testing.T) {
+	for address, want := range map[string]string{
+		"http://127.0.0.1:8000/v1": "", "https://[::1]:443": "", "http://gpu": "", "https://host.example./v1?key=x": "",
+		"127.0.0.1:8000": "cannot be read", "localhost:8000": "must start", "ftp://h": "must start", "http:///v1": "names no host", "http://:8000": "names no host",
+		"http://127.0.0.1:": "names no port", "http://127.0.0.1:/v1": "names no port", "http://h:0": "the port 0", "http://h:65536/v1": "the port 65536", "http://h:x": "cannot be read",
+	} {
+		if got := Unusable(address); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", address, got, want)
 		}
 	}
 }

@@ -87,13 +87,10 @@ type answer struct {
 func (a *answer) read() error { return a.Missed(a.events()) }
 
 func (a *answer) events() error {
-	switch a.reply.Type {
-	case "text/event-stream", "application/json", "text/plain", "application/octet-stream", "":
-		if !a.reply.Events(a.reply.Type != "application/json") {
-			return a.whole()
-		}
-	default:
-		return a.end.WrongType(a.reply.Type, "text/event-stream")
+	if stream, err := a.reply.Events(true); err != nil {
+		return err
+	} else if !stream {
+		return a.whole()
 	}
 	a.Sent = len(a.body)
 	events := transport.NewEvents(a.reply, a.reply.Watch.Touch)

@@ -125,10 +125,8 @@ func (m *model) generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		return a.unparsed(err)
 	}
 	defer reply.Close()
-	switch reply.Type {
-	case "application/x-ndjson", "application/json", "text/plain", "application/octet-stream", "":
-	default:
-		return nil, m.end.WrongType(reply.Type, "application/x-ndjson or application/json")
+	if _, err := reply.Events(true); err != nil {
+		return nil, err
 	}
 	if err := a.read(reply); err != nil {
 		return a.unparsed(err)

@@ -76,17 +76,13 @@ func (c *call) Do(req *http.Request) (*http.Response, error) {
 	if c.reply, err = c.m.end.Do(req, body, c.m.stream); err != nil {
 		return nil, err
 	}
-	switch usual := c.m.stream; c.reply.Type {
-	case "application/json", "application/problem+json":
-		usual = false // some servers ignore the wish for a stream
-		fallthrough
-	case "text/event-stream", "text/plain", "application/octet-stream", "":
-		if c.reply.Events(usual) {
-			c.events = transport.NewEvents(c.reply, c.reply.Watch.Touch)
-		}
-	default:
+	stream, err := c.reply.Events(c.m.stream)
+	if err != nil {
 		c.reply.Close()
-		return nil, c.m.end.WrongType(c.reply.Type, "text/event-stream or application/json")
+		return nil, err
+	}
+	if stream {
+		c.events = transport.NewEvents(c.reply, c.reply.Watch.Touch)
 	}
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: &frames{call: c}}, nil
 }

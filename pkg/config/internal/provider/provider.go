@@ -198,11 +198,11 @@ func checkBaseURL(baseURL string) error {
 	if baseURL == "" {
 		return nil
 	}
-	u, err := url.Parse(baseURL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return problem.Invalidf("for example http://127.0.0.1:8000/v1", "--base-url %q is not an http address", baseURL)
+	base, _ := transport.Address(baseURL)
+	if bad := transport.Unusable(base); bad != "" {
+		return problem.Invalidf("for example http://127.0.0.1:8000/v1", "--base-url %q is not an http address: it %s", base, bad)
 	}
-	if u.User != nil {
+	if u, err := url.Parse(base); err == nil && u.User != nil {
 		return problem.Invalidf("keys are read from "+hostedKeys()+", or from the variable that an endpoint of the config names", "--base-url must not hold a password")
 	}
 	return nil
