@@ -80,6 +80,23 @@ func TestMCPStart(t *testing.T) {
 	}
 }
 
+// TestMCPDeclaresNothing: a server that declares no capability is asked for tools all the same.
+func TestMCPDeclaresNothing(t *testing.T) {
+	const tools = `,"tools":[{"name":"look","inputSchema":{"type":"object"}}]`
+	for _, tt := range []struct {
+		declares, tools string
+		want            int
+	}{{`"capabilities":{}`, tools, 1}, {`"capabilities":null`, tools, 1}, {`"capabilities":{}`, "", 0}, {`"capabilities":{"prompts":{}}`, tools, 0}} {
+		script := fmt.Sprintf(byShell, `"result":{"protocolVersion":"2025-06-18","serverInfo":{"name":"x","version":"1"},`+tt.declares+tt.tools+`}`)
+		p := New(Options{Dir: t.TempDir(), Servers: map[string]Server{"bare": {Command: commandLine{"sh", "-c", script}, Grants: Grants{Sandbox: "off"}}}})
+		got, err := p.Tools(t.Context(), turn.Scope{}, []string{"bare"})
+		if err != nil || len(got) != tt.want {
+			t.Errorf("%s%s: %d tools, %v; want %d", tt.declares, tt.tools, len(got), err, tt.want)
+		}
+		_ = p.Close()
+	}
+}
+
 // TestMCPHidden: a server that does not find its program in the sandbox is reported with the
 // reason why it is hidden.
 func TestMCPHidden(t *testing.T) {

@@ -256,8 +256,16 @@ func (c *session) listOnce(ctx context.Context, s Server) (l listing, err error)
 	if caps != nil && caps.Prompts != nil {
 		l.prompts = c.listPrompts(ctx)
 	}
-	if l.resources = caps != nil && caps.Resources != nil; caps == nil || caps.Tools == nil {
-		return l, nil
+	l.resources = caps != nil && caps.Resources != nil
+	undeclared := caps == nil || caps.Tools == nil
+	if undeclared {
+		if l.resources || caps != nil && caps.Prompts != nil {
+			return l, nil
+		}
+		// It declares nothing, as servers do that somebody wrote by hand.
+		within, cancel := context.WithTimeout(ctx, listTime/10)
+		defer cancel()
+		ctx = within
 	}
 	seen, size := map[string]string{}, 0
 	err = c.pages(ctx, func(t *sdk.Tool) {
@@ -285,7 +293,7 @@ func (c *session) listOnce(ctx context.Context, s Server) (l listing, err error)
 	})
 	if over := endless(""); errors.As(err, &over) && len(l.tools) > 0 {
 		l.unusable = append(l.unusable, "what follows in the list: "+err.Error())
-	} else if err != nil {
+	} else if err != nil && (!undeclared || !c.soon()) {
 		return l, err
 	}
 	slices.SortFunc(l.tools, func(a, b definition) int { return strings.Compare(a.Name, b.Name) })
