@@ -18,7 +18,7 @@ func TestMCP(t *testing.T) {
 	t.Parallel()
 	servers := testenv.NeedsVariable(t, "MCP_SERVERS", "install.sh mcp")
 	guarded := authserver.New(t, "")
-	testscript.Run(t, testscript.Params{
+	testscript.Run(t, withHints(t, testscript.Params{
 		Dir: filepath.Join("testdata", "mcp"), RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")
@@ -33,8 +33,8 @@ func TestMCP(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code, "await": awaitText},
-	})
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code, "hint": runHint, "await": awaitText},
+	}))
 }
 
 // awaitText waits until a file has a text: await FILE TEXT.

@@ -49,6 +49,10 @@ func TestModelsOfRealOllama(t *testing.T) {
 	}
 	if stdout, stderr, err := adroit("models", "pull", reg.Name("caller"), "--insecure"); err != nil || !strings.Contains(stdout, "is there") || !strings.Contains(stderr, "100% of") {
 		t.Fatalf("pull: %v\n%s%s", err, stdout, stderr)
+	} else if _, try, ok := strings.Cut(strings.TrimSpace(stdout), "try it with: adroit "); !ok {
+		t.Errorf("pull: no command stands in %s", stdout)
+	} else if stdout, stderr, err := adroit(strings.Fields(try)...); err != nil {
+		t.Errorf("%s: %v\n%s%s", try, err, stdout, stderr)
 	}
 
 	stdout, stderr, err := adroit("models", "list", "--json")

@@ -157,8 +157,9 @@ func copied(ctx context.Context, c adroit.Client, from adroit.Named, name string
 	if err != nil {
 		return "", err
 	}
-	front, body, ok := strings.Cut(strings.TrimPrefix(a.Source, "---\n"), "\n---")
-	if a.Source == "" || !ok {
+	text := strings.ReplaceAll(strings.TrimPrefix(a.Source, "\ufeff"), "\r\n", "\n") // as agents are read
+	front, body, ok := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---")
+	if !ok {
 		return "", kit.Fail(fmt.Errorf("%s has no file to copy: the program has made it", from.Name), hint.Command("agents new %s", name)+" begins with a template")
 	}
 	line := regexp.MustCompile(ownName)

@@ -79,8 +79,13 @@ func wordsSignal(q *jobs.Question, name, words string) (s adroit.Signal, err err
 		if structured(words) {
 			s.Value, words = json.RawMessage(words), ""
 		}
-	case structured(words) && asks(q, "answer"):
-		s.Name, s.Value, words = "answer", json.RawMessage(words), ""
+	case asks(q, "answer") && words == "decline":
+		s.Name, words = "decline", ""
+	case asks(q, "answer"): // a form; the value of its only field may be sent alone
+		fields := show.Fields(q)
+		if s.Name = "answer"; structured(words) || json.Valid([]byte(words)) && (len(fields) != 1 || !fields[0].Text) {
+			s.Value, words = json.RawMessage(words), ""
+		}
 	default:
 		i := slices.IndexFunc(q.Signals, func(one string) bool { return show.SignalName(one) == words })
 		if i < 0 {
