@@ -59,6 +59,9 @@ func (m *models) runAgentModel(ctx context.Context, s flow.Step, model extagent.
 	}
 	files := env.Files.At(s.Path)
 	before, err := files.Watch(ctx)
+	if before != nil && err == nil {
+		err = before.KeepIgnored(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("noting the files before %s works: %w", s.Name, err)
 	}

@@ -73,7 +73,7 @@ func (rt *Runtime) Steps(ctx context.Context, ref string) (*StepList, error) {
 		}
 	}
 	for _, s := range all {
-		list.Steps = append(list.Steps, Step{s.Step, s.Changes, names[s.Step], s.Refs})
+		list.Steps = append(list.Steps, Step{s.Step, s.Changes, names[s.Step], s.Refs, s.Dirs})
 	}
 	list.Incomplete = led.Incomplete(ctx)
 	return list, nil
@@ -112,6 +112,9 @@ func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, er
 		return nil, problem.AsError(err)
 	}
 	d.Changes = append(d.Changes, changes...)
+	if d.Dirs, err = part.Directories(ctx); err != nil {
+		return nil, problem.AsError(err)
+	}
 	if d.Refs, err = part.Refs(ctx); err != nil {
 		return nil, problem.AsError(err)
 	}

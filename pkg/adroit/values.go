@@ -235,6 +235,7 @@ type Step struct {
 	Changes []Change `json:"changes"`
 	Name    string   `json:"name,omitempty"` // the tool
 	Refs    []Change `json:"refs,omitempty"` // of the repository
+	Dirs    []Change `json:"dirs,omitempty"` // see Diff
 }
 
 // A StepList is the steps of a job that changed files.
@@ -249,6 +250,9 @@ type Diff struct {
 	Job     string   `json:"job"`
 	Changes []Change `json:"changes"`
 	Diff    string   `json:"diff"`
+	// Dirs are directories that changed: new and removed ones in which no file changed, and
+	// those with other permissions.
+	Dirs []Change `json:"dirs,omitempty"`
 	// Refs are branches, tags and the like that it moved, made or removed, and Commits
 	// those that they have and no other has.
 	Refs       []Change        `json:"refs,omitempty"`

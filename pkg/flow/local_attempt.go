@@ -343,6 +343,9 @@ func Always(Step) bool { return true }
 // A Mux serves steps by kind.
 type Mux map[string]Route
 
+// Knows reports whether an engine with m performs steps of a kind, or records them itself.
+func (m Mux) Knows(kind string) bool { return m[kind].Handler != nil || roles[kind] != roleHandled }
+
 // Serve performs s once.
 func (m Mux) Serve(ctx context.Context, s Step, emit event.Sink) (json.RawMessage, error) {
 	rt := m[s.Kind]

@@ -267,6 +267,8 @@ type Journal interface {
 	Append(ctx context.Context, evs ...event.Event) error
 	// Sync returns when everything that was written so far is durable.
 	Sync(ctx context.Context) error
+	// Kinds returns the kinds of the steps in the journal, each with the path of one.
+	Kinds(ctx context.Context) (map[string]string, error)
 	// Heartbeat extends the lease and reports whether a cancel was asked for.
 	Heartbeat(ctx context.Context, ttl time.Duration) (cancel bool, err error)
 	// FinishJob records status, reason and output of j, with which the run ended, and

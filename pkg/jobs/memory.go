@@ -539,6 +539,18 @@ func (j *memoryJournal) Heartbeat(ctx context.Context, ttl time.Duration) (cance
 	return cancel, err
 }
 
+// Kinds implements Journal.
+func (j *memoryJournal) Kinds(ctx context.Context) (kinds map[string]string, err error) {
+	err = j.with(ctx, j.job, func(h *memoryJob) error {
+		kinds = map[string]string{}
+		for _, rec := range h.journal.Records(h.ID) {
+			kinds[rec.Kind] = rec.Path
+		}
+		return nil
+	})
+	return kinds, err
+}
+
 // Start implements Journal.
 func (j *memoryJournal) Start(ctx context.Context, atOnce int) (position int, err error) {
 	err = j.with(ctx, j.job, func(h *memoryJob) error {

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/internal/system/exhaustion"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -224,7 +226,20 @@ func (s *Session) handlers() (mux flow.Mux, done func(), err error) {
 		}
 		return err
 	})
+	if err == nil && s.job.Lease.Token > 1 {
+		err = s.knowsSteps(mux)
+	}
 	return mux, done, err
+}
+
+// knowsSteps refuses a journal with a step of a kind that nothing here performs. The workflow need
+// not ask for it again, and the next checkpoint would forget what it did.
+func (s *Session) knowsSteps(mux flow.Mux) error {
+	kinds, err := s.journal.Kinds(s.ctx)
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		err = errors.Join(err, stored.Unknown("the kind of step "+kinds[kind], kind, mux.Knows(kind)))
+	}
+	return err
 }
 
 // waitsData is the data of the event of a run that waits for the host.

@@ -2,6 +2,7 @@ package rootfs
 
 import (
 	"fmt"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -78,6 +79,61 @@ func HasAttrAt(dir int, name, attr string) bool {
 	}
 	_, err := unix.Lgetxattr(fmt.Sprintf("/proc/self/fd/%d/%s", dir, name), attr, nil)
 	return err == nil
+}
+
+// AttrsAt returns the extended attributes of the file of a name, access control lists and
+// capabilities among them, by their names. It leaves out labels of the system and the marks of
+// overlays.
+func AttrsAt(dir int, name string) map[string]string {
+	if oneName(name) != nil {
+		return nil
+	}
+	file := fmt.Sprintf("/proc/self/fd/%d/%s", dir, name)
+	return attrs(func(buf []byte) (int, error) { return unix.Llistxattr(file, buf) },
+		func(attr string, buf []byte) (int, error) { return unix.Lgetxattr(file, attr, buf) })
+}
+
+// attrs reads attributes by a call that lists them, and one that gets a value.
+func attrs(list func([]byte) (int, error), get func(string, []byte) (int, error)) (found map[string]string) {
+	n, err := list(nil)
+	if err != nil || n == 0 {
+		return nil
+	}
+	buf := make([]byte, n+1<<10)
+	if n, err = list(buf); err != nil {
+		return nil
+	}
+	value := make([]byte, 1<<16) // the kernel's bound
+	for name := range strings.SplitSeq(strings.TrimRight(string(buf[:n]), "\x00"), "\x00") {
+		kept := strings.HasPrefix(name, "user.") && !strings.HasPrefix(name, "user.overlay.") || strings.HasPrefix(name, "system.posix_acl_") || name == "security.capability"
+		if !kept {
+			continue
+		}
+		if n, err := get(name, value); err == nil {
+			if found == nil {
+				found = map[string]string{}
+			}
+			found[name] = string(value[:n])
+		}
+	}
+	return found
+}
+
+// SetAttrs gives an open file these extended attributes, and takes away others that AttrsAt would
+// return. It does what the file system and the user's rights allow.
+func SetAttrs(fd int, want map[string]string) {
+	now := attrs(func(buf []byte) (int, error) { return unix.Flistxattr(fd, buf) },
+		func(attr string, buf []byte) (int, error) { return unix.Fgetxattr(fd, attr, buf) })
+	for name, value := range want {
+		if old, ok := now[name]; !ok || old != value {
+			_ = unix.Fsetxattr(fd, name, []byte(value), 0)
+		}
+	}
+	for name := range now {
+		if _, ok := want[name]; !ok {
+			_ = unix.Fremovexattr(fd, name)
+		}
+	}
 }
 
 // OpenSame opens the file of a name with O_PATH if it has the given ID; it never opens a link. For

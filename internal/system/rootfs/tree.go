@@ -275,7 +275,8 @@ func TempName(p string) string {
 const DefaultMode = fs.ModeIrregular
 
 // Put gives p new content atomically: a reader of p sees the old content or the new, also after a
-// crash. Setuid and similar bits are never kept.
+// crash. Of the file that was there it keeps the extended attributes, but no setuid bit and the like
+// that perm does not have.
 func (t *Tree) Put(p, temp string, perm fs.FileMode, content io.Reader) (err error) {
 	create := perm
 	if perm == DefaultMode {
@@ -292,8 +293,9 @@ func (t *Tree) Put(p, temp string, perm fs.FileMode, content io.Reader) (err err
 			err = t.Explain(p, err)
 		}
 	}()
+	t.keepAttrs(p, f)
 	if perm != DefaultMode { // the umask cut it down; this is a file that has its mode already
-		if err := f.Chmod(perm & 0o777); err != nil {
+		if err := f.Chmod(perm & (fs.ModePerm | SpecialBits)); err != nil {
 			return err
 		}
 	}
@@ -311,6 +313,25 @@ func (t *Tree) Put(p, temp string, perm fs.FileMode, content io.Reader) (err err
 		return err
 	}
 	return t.Rename(temp, p)
+}
+
+// SpecialBits are the bits of a mode that are no permissions.
+const SpecialBits = fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+
+// keepAttrs gives the file that takes the place of p the extended attributes of that.
+func (t *Tree) keepAttrs(p string, f *os.File) {
+	dir, err := OpenNoLinks(int(t.Self.Fd()), path.Dir(p), PathOnly|unix.O_DIRECTORY)
+	if err != nil {
+		return // there is none yet
+	}
+	defer unix.Close(dir)
+	if st, err := StatAt(dir, path.Base(p)); err == nil && TypeOf(&st) == unix.S_IFREG {
+		kept := AttrsAt(dir, path.Base(p))
+		delete(kept, "security.capability") // of the program that it was
+		if len(kept) > 0 {
+			SetAttrs(int(f.Fd()), kept)
+		}
+	}
 }
 
 // later sets the time of a file that will replace one of the same size to the next second if that

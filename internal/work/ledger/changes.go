@@ -128,6 +128,42 @@ func (p Selection) Changes(ctx context.Context) ([]Change, error) {
 	return slices.Clip(cs), nil
 }
 
+// Directories returns the net changes of directories, which Changes leaves out, sorted by path: of
+// those made or removed, the ones that no other change lies in.
+func (p Selection) Directories(ctx context.Context) ([]Change, error) {
+	files, err := p.Changes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	within := func(dir string, cs []Change) bool {
+		return slices.ContainsFunc(cs, func(c Change) bool {
+			return c.Path != dir && (rootfs.Within(dir, c.Path) || rootfs.Within(dir, c.From))
+		})
+	}
+	var dirs, out []Change
+	for _, n := range slices.Concat(p.nets(), p.uncertainNets()) {
+		was, is := n.orig(), n.last.After
+		c := Change{Path: n.path, Kind: Modified, OldMode: was.Mode, Mode: is.Mode, Step: n.step, Uncertain: n.uncertain}
+		switch {
+		case was.Type == rootfs.TypeDir && is.Type == rootfs.TypeDir && was.Mode != is.Mode:
+		case was.Type == "" && is.Type == rootfs.TypeDir:
+			c.Kind = Created
+		case was.Type == rootfs.TypeDir && is.Type == "":
+			c.Kind = Deleted
+		default:
+			continue
+		}
+		dirs = append(dirs, c)
+	}
+	for _, c := range dirs {
+		if c.Kind == Modified || !within(c.Path, files) && !within(c.Path, dirs) {
+			out = append(out, c)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
+	return out, nil
+}
+
 // HasStep reports whether a step has changed something.
 func (l *Ledger) HasStep(path string) bool {
 	l.mu.Lock()

@@ -150,7 +150,7 @@ func (s *Snapshot) compare(ctx context.Context, reported []string) (r record, ch
 	var unknown string
 	r.Refs, unknown = s.compareRefs(ctx, t)
 	r.Git = s.git(r.Refs)
-	r.Partial = joinPartial(joinPartial(r.Partial, NotKept(s.lost(t))), unknown)
+	r.Partial = joinPartial(joinPartial(r.Partial, joinPartial(NotKept(s.lost(t)), NotTakenBack(s.notTakenBack(ctx, t, after)))), unknown)
 	return r, changed, nil
 }
 

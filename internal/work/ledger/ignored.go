@@ -3,12 +3,15 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -32,16 +35,264 @@ func InDependencies(p string) bool {
 
 // NotKept returns the note about ignored files that were too large to be kept, or "".
 func NotKept(names []string) string {
+	return listed("files that git ignores were removed or overwritten by a command and not kept, so that undo does not bring them back: ", names)
+}
+
+// NotTakenBack returns the note about changes of [Traits] and of special files, or "".
+func NotTakenBack(what []string) string {
+	return listed("an undo leaves as it is what a command did to ", what)
+}
+
+func listed(what string, names []string) string {
 	const most = 8
 	n := len(names)
 	if n == 0 {
 		return ""
 	}
-	text := strings.Join(names[:min(n, most)], ", ")
+	what += strings.Join(names[:min(n, most)], ", ")
 	if n > most {
-		text += fmt.Sprintf(" and %d more", n-most)
+		what += fmt.Sprintf(" and %d more", n-most)
 	}
-	return "files that git ignores were removed or overwritten by a command and not kept, so that undo does not bring them back: " + text
+	return what
+}
+
+// Traits are what a file or directory has beside content and permissions. They are not recorded:
+// what a command changed of them is named.
+type Traits struct {
+	Attrs map[string]string // see rootfs.AttrsAt
+	bits  uint32            // setuid, setgid and sticky
+	links uint64            // names of a file
+	id    rootfs.ID         // of a file
+}
+
+// TraitsAt returns the traits of a name in an open directory.
+func TraitsAt(dir int, name string, st *unix.Stat_t) Traits {
+	t := Traits{bits: uint32(st.Mode) & 0o7000}
+	switch rootfs.TypeOf(st) {
+	case unix.S_IFREG:
+		t.links, t.id = uint64(st.Nlink), rootfs.FileID(st)
+		fallthrough
+	case unix.S_IFDIR:
+		t.Attrs = rootfs.AttrsAt(dir, name)
+	default:
+		t.bits = 0
+	}
+	return t
+}
+
+// plain reports whether a new file has the same traits.
+func (t Traits) plain() bool { return len(t.Attrs) == 0 && t.bits == 0 && t.links < 2 }
+
+// Changed lists the traits in which a file differs now, but for its names; none are those of one
+// that is gone.
+func (t Traits) Changed(now Traits) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(t.Attrs)) {
+		if v, ok := now.Attrs[name]; !ok || v != t.Attrs[name] {
+			out = append(out, traitOf(name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(now.Attrs)) {
+		if _, ok := t.Attrs[name]; !ok {
+			out = append(out, traitOf(name))
+		}
+	}
+	for i, name := range []string{"sticky bit", "setgid bit", "setuid bit"} {
+		if (t.bits^now.bits)&(0o1000<<i) != 0 {
+			out = append(out, name)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func traitOf(attr string) string {
+	switch attr {
+	case "system.posix_acl_access":
+		return "access control list"
+	case "system.posix_acl_default":
+		return "default access control list"
+	case "security.capability":
+		return "capabilities"
+	}
+	return "extended attribute " + strconv.Quote(attr)
+}
+
+// Special names the kind of a file that has no content of its own, or returns "".
+func Special(mode uint32) string {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFIFO:
+		return "named pipe"
+	case unix.S_IFSOCK:
+		return "socket"
+	case unix.S_IFBLK, unix.S_IFCHR:
+		return "device"
+	}
+	return ""
+}
+
+// specialDir is what ListAt found in a directory of a stamp: kinds of special files.
+type specialDir struct {
+	stamp rootfs.DirStamp
+	at    time.Time
+	names map[string]string
+}
+
+// specials finds the named pipes, sockets and devices in directories, by their paths.
+func (b *log) specials(t *rootfs.Tree, states map[string]rootfs.State) map[string]string {
+	found := map[string]string{}
+	look := func(dir string) {
+		fd, err := rootfs.OpenNoLinks(t.FD(), dir, unix.O_RDONLY|unix.O_DIRECTORY)
+		if err != nil {
+			return // gone, or nobody can look into it
+		}
+		defer unix.Close(fd)
+		var st unix.Stat_t
+		if unix.Fstat(fd, &st) != nil {
+			return
+		}
+		d := b.special[dir]
+		if s := rootfs.StampOf(&st); d == nil || d.stamp != s || !s.Settled(d.at) {
+			d = &specialDir{s, time.Now(), nil}
+			entries, _ := rootfs.ListAt(fd)
+			for _, e := range entries {
+				kind := ""
+				switch m := e.Type(); {
+				case m&fs.ModeNamedPipe != 0:
+					kind = Special(unix.S_IFIFO)
+				case m&fs.ModeSocket != 0:
+					kind = Special(unix.S_IFSOCK)
+				case m&fs.ModeDevice != 0:
+					kind = Special(unix.S_IFBLK)
+				default:
+					continue
+				}
+				if d.names == nil {
+					d.names = map[string]string{}
+				}
+				d.names[e.Name()] = kind
+			}
+			b.special[dir] = d
+		}
+		for name, kind := range d.names {
+			found[path.Join(dir, name)] = kind
+		}
+	}
+	look(".")
+	for p, s := range states {
+		if s.Type == rootfs.TypeDir {
+			look(p)
+		}
+	}
+	return found
+}
+
+// A seenTraits is a file's traits as they were at a ctime.
+type seenTraits struct {
+	ctime int64
+	Traits
+}
+
+// eachTraits calls visit for the names that exist, with a func that reads the traits.
+func eachTraits(t *rootfs.Tree, names []string, visit func(p string, st *unix.Stat_t, read func() Traits)) {
+	slices.Sort(names)
+	last, fd := "", -1
+	defer func() { unix.Close(fd) }()
+	for _, p := range slices.Compact(names) {
+		if dir := path.Dir(p); dir != last {
+			unix.Close(fd)
+			last = dir
+			var err error
+			if fd, err = rootfs.OpenNoLinks(t.FD(), dir, rootfs.PathOnly|unix.O_DIRECTORY); err != nil {
+				fd = -1
+			}
+		}
+		if fd < 0 {
+			continue
+		}
+		if st, err := rootfs.StatAt(fd, path.Base(p)); err == nil {
+			visit(p, &st, func() Traits { return TraitsAt(fd, path.Base(p), &st) })
+		}
+	}
+}
+
+// noteTraits notes the traits before a command without an overlay.
+func (s *Snapshot) noteTraits(t *rootfs.Tree) {
+	b := s.Ledger.log
+	b.scans.Lock()
+	defer b.scans.Unlock()
+	if b.traits == nil {
+		b.traits, b.special = map[string]seenTraits{}, map[string]*specialDir{}
+	}
+	s.ctimes, s.traits = map[string]int64{}, map[string]Traits{}
+	now := time.Now()
+	eachTraits(t, slices.Concat(s.names(), slices.Collect(maps.Keys(s.before))), func(p string, st *unix.Stat_t, read func() Traits) {
+		c := rootfs.ChangeTime(st)
+		seen, ok := b.traits[p]
+		if !ok || seen.ctime != c {
+			seen = seenTraits{c, read()}
+			delete(b.traits, p)
+			if c != 0 && now.Sub(time.Unix(0, c)) > rootfs.ClockGranularity {
+				b.traits[p] = seen
+			}
+		}
+		s.ctimes[p] = c
+		if !seen.plain() {
+			s.traits[p] = seen.Traits
+		}
+	})
+	s.special = b.specials(t, s.before)
+}
+
+// notTakenBack lists what a command without an overlay changed of traits and special files.
+func (s *Snapshot) notTakenBack(ctx context.Context, t *rootfs.Tree, after map[string]rootfs.State) (out []string) {
+	if s.traits == nil {
+		return nil
+	}
+	b := s.Ledger.log
+	b.scans.Lock()
+	defer b.scans.Unlock()
+	left := maps.Clone(s.traits)
+	eachTraits(t, slices.Collect(maps.Keys(s.ctimes)), func(p string, st *unix.Stat_t, read func() Traits) {
+		was := left[p]
+		delete(left, p)
+		if c := rootfs.ChangeTime(st); c != 0 && c == s.ctimes[p] {
+			return
+		}
+		now := read()
+		what := was.Changed(now)
+		if was.links > 1 && (now.id != was.id || now.links < was.links) {
+			what = strings.TrimPrefix(what+", hard link", ", ")
+		}
+		if what != "" {
+			out = append(out, p+" ("+what+")")
+		}
+	})
+	for p, was := range left {
+		what := was.Changed(Traits{})
+		if was.links > 1 {
+			what = strings.TrimPrefix(what+", hard link", ", ")
+		}
+		out = append(out, p+" ("+what+")")
+	}
+	now := b.specials(t, after)
+	for p, kind := range s.special {
+		if now[p] == "" {
+			out = append(out, p+" ("+kind+", removed)")
+		}
+	}
+	made := maps.Clone(now)
+	maps.DeleteFunc(made, func(p, _ string) bool { return s.special[p] != "" })
+	if len(made) > 0 && !s.otherRules(t, after) {
+		ignored, _ := t.Git(ctx, []byte(strings.Join(slices.Collect(maps.Keys(made)), "\x00")), "check-ignore", "-z", "--stdin") // fails if it ignores none
+		for p := range strings.SplitSeq(string(ignored), "\x00") {
+			delete(made, p)
+		}
+	}
+	for p, kind := range made {
+		out = append(out, p+" ("+kind+", made)")
+	}
+	slices.Sort(out)
+	return out
 }
 
 // KeepIgnored has the snapshot note the files that git ignores too. It is for a
@@ -56,6 +307,7 @@ func (s *Snapshot) KeepIgnored(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer s.noteTraits(t) // also of what is kept
 	s.ignored, s.large = map[string]bool{}, map[string]fileStamp{}
 	s.deps, s.big = slices.Concat(w.made, w.big), map[string]fileStamp{}
 	for _, d := range w.made {
@@ -185,14 +437,7 @@ func (s *Snapshot) findNew(ctx context.Context, t *rootfs.Tree, after map[string
 	if err != nil {
 		return err
 	}
-	rules := s.exclude != excludeOf(t)
-	isRule := func(p string) bool { return p == ".gitignore" || strings.HasSuffix(p, "/.gitignore") }
-	for p := range after {
-		rules = rules || isRule(p) && !after[p].Equal(s.before[p])
-	}
-	for p, was := range s.before {
-		rules = rules || isRule(p) && !after[p].Equal(was)
-	}
+	rules := s.otherRules(t, after)
 	names := slices.DeleteFunc(w.names, func(p string) bool { return s.wasIgnored(p) || s.Listed(p) })
 	if !rules && !slices.ContainsFunc(names, isRule) && !s.IndexChanged(t) {
 		return nil
@@ -202,6 +447,20 @@ func (s *Snapshot) findNew(ctx context.Context, t *rootfs.Tree, after map[string
 		_ = s.read(t, p, false, &bytes, after) // one that is gone since is left out
 	}
 	return nil
+}
+
+func isRule(p string) bool { return p == ".gitignore" || strings.HasSuffix(p, "/.gitignore") }
+
+// otherRules reports whether what git ignores is decided by other files than before.
+func (s *Snapshot) otherRules(t *rootfs.Tree, after map[string]rootfs.State) bool {
+	rules := s.exclude != excludeOf(t)
+	for p := range after {
+		rules = rules || isRule(p) && !after[p].Equal(s.before[p])
+	}
+	for p, was := range s.before {
+		rules = rules || isRule(p) && !after[p].Equal(was)
+	}
+	return rules
 }
 
 // wasIgnored reports whether a file was there before and git ignored it, and it was

@@ -65,7 +65,9 @@ type log struct {
 	partial   []string          // why not everything is in the ledger
 	shared    string            // see Share
 	memory    map[string][]byte // content that is in no blob; see recall
-	scans     sync.Mutex        // held for a scan; guards index and prefix
+	scans     sync.Mutex        // held for a scan; guards index, prefix, traits and special
+	traits    map[string]seenTraits
+	special   map[string]*specialDir
 	index     *gitIndex
 	prefix    string
 	listing   *listing

@@ -27,7 +27,7 @@ func (u *undoing) look(n *net) (rootfs.State, error) {
 		return rootfs.State{}, u.t.Explain(n.path, err)
 	case info.Mode()&fs.ModeSymlink != 0 && n.last.After.Type != rootfs.TypeLink && n.orig().Type != rootfs.TypeLink:
 		return rootfs.State{}, errSkip("it has become a symbolic link")
-	case info.Mode().IsRegular() && links(info) > 1:
+	case info.Mode().IsRegular() && links(info) > 1 && n.orig().Type != "": // a name that the job made can go
 		return rootfs.State{}, errSkip("it has become a hard link, so that the file has another name")
 	}
 	now, err := u.t.State(n.path, nil)
@@ -162,19 +162,23 @@ func (u *undoing) restore(g *goal, now rootfs.State) error {
 			return u.failed(g, now, err)
 		}
 	}
+	var special fs.FileMode // which no change records, see Traits
+	if info, err := u.t.Root.Lstat(g.path); err == nil && now.Type == g.to.Type {
+		special = info.Mode() & rootfs.SpecialBits
+	}
 	switch g.to.Type {
 	case rootfs.TypeDir:
 		if now.Type == "" {
 			err = u.t.Root.Mkdir(g.path, g.to.Mode)
 		}
-		err = errors.Join(err, u.t.Root.Chmod(g.path, g.to.Mode))
+		err = errors.Join(err, u.t.Root.Chmod(g.path, g.to.Mode|special))
 	case rootfs.TypeLink:
 		// os.Root lets a link be made that leads outside. It is the user's own.
 		if err = u.t.Root.Symlink(string(data), temp); err == nil {
 			err = u.t.Rename(temp, g.path)
 		}
 	default:
-		err = u.t.Put(g.path, temp, g.to.Mode, bytes.NewReader(data))
+		err = u.t.Put(g.path, temp, g.to.Mode|special, bytes.NewReader(data))
 	}
 	if err = errors.Join(err, u.t.Sync(path.Dir(g.path))); err != nil {
 		return u.failed(g, now, err)

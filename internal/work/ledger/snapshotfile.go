@@ -246,6 +246,7 @@ type StepChanges struct {
 	Step    string   `json:"step"` // empty: before steps were noted
 	Changes []Change `json:"changes"`
 	Refs    []Change `json:"refs,omitempty"` // of the repository
+	Dirs    []Change `json:"dirs,omitempty"` // see Directories
 }
 
 // Steps lists the steps that changed files or references, in the order they began to. An
@@ -277,8 +278,12 @@ func (l *Ledger) Steps(ctx context.Context) ([]StepChanges, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(cs)+len(refs) > 0 {
-			steps = append(steps, StepChanges{Step: s, Changes: cs, Refs: refs})
+		dirs, err := part.Directories(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(cs)+len(refs)+len(dirs) > 0 {
+			steps = append(steps, StepChanges{Step: s, Changes: cs, Refs: refs, Dirs: dirs})
 		}
 	}
 	return steps, nil

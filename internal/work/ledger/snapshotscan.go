@@ -31,6 +31,9 @@ type Snapshot struct {
 	dirty    map[string]bool      // files of the index that were not as it has them
 	ignored  map[string]bool      // of before, what git ignored; see KeepIgnored
 	large    map[string]fileStamp // of the same, what was not kept
+	traits   map[string]Traits    // of files before, where they are not those of a new one; nil: not noted
+	ctimes   map[string]int64     // of all files whose traits were noted
+	special  map[string]string    // named pipes and the like before
 	deps     []string             // directories of dependencies that git ignored before, of which nothing was kept
 	made     []string             // of deps, those that a tool has made
 	big      map[string]fileStamp // of deps, those with too many files

@@ -63,7 +63,14 @@ func (j *joiner) do(i int) (whole bool, err error) {
 			whole, err = j.tree(op, j.ops[i+1:op.after], above, below, name)
 			return err
 		}
-		return j.Put(op, above, below, name)
+		err := j.Put(op, above, below, name)
+		if err == nil && op.copied && !op.alike() && !op.inPlace {
+			if fd, err := rootfs.OpenAt(below, name, unix.O_RDONLY|unix.O_NONBLOCK, 0); err == nil {
+				stripXattrs(fd)
+				unix.Close(fd)
+			}
+		}
+		return err
 	}
 	if err = act(); errors.Is(err, fs.ErrPermission) && j.Open(below, path.Dir(op.path)) {
 		err = act()
@@ -159,7 +166,7 @@ func (j *joiner) remove(op *operation, dir int, name string) error {
 // mode gives a directory of both the mode that the command gave it, if it still
 // is the one that was looked at.
 func (j *joiner) mode(op *operation, below int, name string) error {
-	if op.now.Mode == op.was.Mode {
+	if op.now.Mode == op.was.Mode && op.traits == "" {
 		return nil
 	}
 	fd, err := rootfs.OpenSame(below, name, rootfs.FileID(op.low))
@@ -171,6 +178,12 @@ func (j *joiner) mode(op *operation, below int, name string) error {
 	}
 	defer unix.Close(fd)
 	delete(j.modes, op.path)
+	if op.traits != "" {
+		if dir, err := rootfs.OpenAt(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0); err == nil {
+			rootfs.SetAttrs(dir, op.attrs)
+			unix.Close(dir)
+		}
+	}
 	return rootfs.ChmodFile(fd, op.up.Mode&0o7777)
 }
 
@@ -326,7 +339,7 @@ func (j *joiner) touch(op *operation, above, below int, name string) error {
 
 // alike reports whether the command changed no more of a file than its times.
 func (op *operation) alike() bool {
-	return op.kind == opPut && op.merged == "" && op.low != nil && op.was.Type != "" && op.was.Equal(op.now)
+	return op.kind == opPut && op.traits == "" && op.merged == "" && op.low != nil && op.was.Type != "" && op.was.Equal(op.now)
 }
 
 // findStaying decides which files have to stay the ones they are, and notes the

@@ -4,7 +4,6 @@ import (
 	"io"
 	"os"
 	"path"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -40,6 +39,7 @@ func (j *joiner) overwrite(op *operation, above, below int, name string) error {
 		err = out.Truncate(n)
 	}
 	if err == nil {
+		rootfs.SetAttrs(int(out.Fd()), rootfs.AttrsAt(above, name))
 		err = unix.Fchmod(int(out.Fd()), op.up.Mode&0o7777)
 	}
 	if err == nil {
@@ -142,10 +142,10 @@ func (j *joiner) copyHere(op *operation, from int, src string, below int) error 
 		_ = out.Truncate(0)
 		return err
 	}
+	rootfs.SetAttrs(fd, rootfs.AttrsAt(from, src))
 	if err := unix.Fchmod(fd, op.up.Mode&0o7777); err != nil {
 		return err
 	}
-	copyXattrs(fd, int(in.Fd()))
 	if op.merged != "" {
 		return nil
 	}
@@ -185,22 +185,4 @@ func copySparse(out, in *os.File) error {
 		at = hole
 	}
 	return out.Truncate(info.Size())
-}
-
-// copyXattrs copies a file's user attributes. File systems without them are skipped.
-func copyXattrs(to, from int) {
-	list := make([]byte, 1<<12)
-	n, err := unix.Flistxattr(from, list)
-	if err != nil {
-		return
-	}
-	for name := range strings.SplitSeq(strings.TrimRight(string(list[:n]), "\x00"), "\x00") {
-		if strings.HasPrefix(name, "user.overlay.") || name == "" {
-			continue
-		}
-		value := make([]byte, 1<<16)
-		if n, err := unix.Fgetxattr(from, name, value); err == nil {
-			_ = unix.Fsetxattr(to, name, value[:n], 0)
-		}
-	}
 }

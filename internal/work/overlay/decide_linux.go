@@ -11,12 +11,36 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/work/ledger"
 )
+
+// name notes what the command did to a name that an undo does not take back. quiet is from before
+// it was decided about.
+func (j *joiner) name(op *operation, quiet bool) {
+	var what string
+	switch {
+	case op.kind == opNothing || op.kind == opKeep || op.kind == opDrop || quiet && !op.aside && op.kind != opRemove:
+		return
+	case op.kind == opRemove && ledger.Special(op.low.Mode) != "":
+		what = ledger.Special(op.low.Mode) + ", removed"
+	case quiet && !op.aside:
+		return
+	case op.kind == opPut && ledger.Special(op.up.Mode) != "":
+		what = ledger.Special(op.up.Mode) + ", made"
+	case op.low != nil && op.low.Mode&unix.S_IFMT == unix.S_IFREG && op.low.Nlink > 1 && !op.alike():
+		what = strings.TrimPrefix(op.traits+", hard link", ", ")
+	default:
+		what = op.traits
+	}
+	if what != "" {
+		j.odd = append(j.odd, op.path+" ("+what+")")
+	}
+}
 
 // weigh decides about one name. An error is one of the ledger or the disk.
 func (j *joiner) weigh(ctx context.Context, op *operation) error {
@@ -200,7 +224,7 @@ func (j *joiner) weighQuiet(op *operation) {
 	}
 	alike := op.up.Mode == op.low.Mode && op.up.Size == op.low.Size && op.up.Mtim == op.low.Mtim
 	switch {
-	case alike && op.copied:
+	case alike && op.copied && op.traits == "":
 		op.kind = opDrop
 	case j.touched(op.low) && j.writing() != op.path && !j.equal(op.path):
 		j.conflict(op, opKeep, changedHere)

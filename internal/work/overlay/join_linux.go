@@ -32,6 +32,7 @@ type joiner struct {
 	kept    bool                     // content was put into the ledger
 	aside   int64                    // bytes of it that git ignores
 	lost    []string                 // ignored files that are too large to be kept, and directories of dependencies
+	odd     []string                 // what an undo does not take back, see name
 	deps    *ledger.Dependencies     // in the workspace
 	made    map[string]bool          // of them, those that a tool made and the command changed
 	crowded map[string]bool          // of them, others that the command changed too much of
@@ -74,9 +75,11 @@ func (j *joiner) run(ctx context.Context) error {
 	}
 	j.findCrowded()
 	for i := range j.ops {
+		quiet := j.ops[i].quiet
 		if err := j.weigh(ctx, &j.ops[i]); err != nil {
 			return err
 		}
+		j.name(&j.ops[i], quiet)
 	}
 	j.findEmptied()
 	j.findStaying()
@@ -210,7 +213,10 @@ func (j *joiner) Note() error {
 			j.report.Changed = append(j.report.Changed, p)
 		}
 	}
-	if why := ledger.NotKept(j.lost); why != "" {
+	for _, why := range []string{ledger.NotKept(j.lost), ledger.NotTakenBack(j.odd)} {
+		if why == "" {
+			continue
+		}
 		if err := l.NotePartial(why); err != nil {
 			return err
 		}

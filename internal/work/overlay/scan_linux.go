@@ -24,8 +24,10 @@ type operation struct {
 	aside  bool // of a quiet one, what was there is kept
 	after  int  // for opTree: index of the first op behind what is in it
 	why    string
-	denied bool // of opKeep: why is a rule
-	asked  bool // of opKeep: it has a person asked
+	denied bool              // of opKeep: why is a rule
+	asked  bool              // of opKeep: it has a person asked
+	traits string            // those that the command changed, see ledger.Traits
+	attrs  map[string]string // of a directory of both, in the upper layer
 
 	was, now rootfs.State
 	unkept   bool
@@ -113,6 +115,10 @@ func (j *joiner) visit(ctx context.Context, upper, lower int, p string, opaque, 
 		j.deny(op, rule)
 		return nil
 	}
+	if op.low != nil {
+		now := ledger.TraitsAt(upper, name, &op.up)
+		op.traits, op.attrs = ledger.TraitsAt(lower, name, op.low).Changed(now), now.Attrs
+	}
 	lowDir := op.low != nil && op.low.Mode&unix.S_IFMT == unix.S_IFDIR
 	if op.low != nil && lowDir != (kind == unix.S_IFDIR) { // one has taken the place of the other
 		ops, denied := len(j.ops), len(j.report.Denied)
@@ -184,6 +190,7 @@ func (j *joiner) gone(ctx context.Context, lower int, p string, quiet bool) erro
 	if op.low == nil || name == j.o.Temp {
 		return nil
 	}
+	op.traits = ledger.TraitsAt(lower, name, op.low).Changed(ledger.Traits{})
 	if rule := DenialOf(j.o.Denied, p); rule != nil {
 		j.report.Denied = append(j.report.Denied, ledger.Skipped{Path: p, Reason: rule.Rule})
 		return nil
@@ -278,7 +285,7 @@ func fxattr(fd int, attr string) string {
 	return string(buf[:n])
 }
 
-// stripXattrs takes the overlay's own marks off a directory that becomes one
+// stripXattrs takes the overlay's own marks off a file or directory that becomes one
 // of the workspace.
 func stripXattrs(fd int) {
 	for _, a := range []string{"opaque", "origin", "impure", "uuid"} {

@@ -10,11 +10,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
 	"github.com/adroit-run/adroit/internal/dev/testenv"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/internal/work/overlay"
 	"github.com/adroit-run/adroit/internal/work/sandbox"
@@ -38,6 +42,7 @@ var harming = []string{
 	"rm -rf %s", "echo evil >>%s", ": >%s", "mv %s moved", "mv %s data/", "chmod 600 %s", "rm -rf %s; mkdir %[1]s; echo x >%[1]s/x", "ln -sfn ../outside %s",
 	"echo made >made; echo x >data/made; mkdir -p n/m; echo x >n/m/x", "git checkout -q -- .", "git clean -fdq", "git clean -fdxq", "git stash -qu", "mkdir -p clone/.git; mv %s clone/", "sed -i s/text/TEXT/ %s",
 	"rm -rf %s; mkfifo %[1]s", "rm -rf %s; ln -s ../outside %[1]s", "rmdir empty; mkdir -p full", "chmod 700 %s", "rm -rf data/sub; ln -s ../empty data/sub",
+	"mkfifo pipe data/pipe", "ln tracked second", "ln -f tracked %s", "cp %s c; mv c %[1]s", "chmod +t %s", "mkfifo data/pipe; rm -f data/sub/b data/pipe", "rm old-pipe",
 }
 
 var undoNames = []string{"tracked", "dirty", "untracked", "data", "data/a", "data/sub/b", "ig/i", "ig", "small.ig", "link", "empty", "n/f"}
@@ -80,6 +85,10 @@ func TestUndoIsTrue(t *testing.T) {
 		{"mv n data/"},
 		{"git init -q fresh"},
 		{"chmod 700 data/sub; rmdir empty; mkdir full"},
+		{"mkfifo pipe data/pipe; rm old-pipe"},
+		{"cp tracked c; mv c tracked; cp -r data e; rm -rf data; mv e data"}, // without the attributes
+		{"echo evil >>tracked; echo evil >>small.ig"},                        // which keep them
+		{"chmod -t empty; chmod +t full data; ln tracked second", "ln -f tracked untracked"},
 	}
 	test := func(t *testing.T, level sandbox.Level) {
 		rounds := slices.Clone(known)
@@ -121,6 +130,13 @@ func undoIsTrue(t *testing.T, level sandbox.Level, commands []string) {
 	dirtest.Write(t, filepath.Join(dir, ".gitignore"), "ig\n*.ig\n")
 	dirtest.Must(t, os.WriteFile(filepath.Join(dir, "large.ig"), make([]byte, 17<<20), 0o644))
 	dirtest.Must(t, os.Mkdir(filepath.Join(dir, "empty"), 0o755))
+	dirtest.Must(t, os.Chmod(filepath.Join(dir, "empty"), 0o755|fs.ModeSticky))
+	dirtest.Must(t, unix.Mkfifo(filepath.Join(dir, "old-pipe"), 0o644))
+	for _, p := range []string{"tracked", "data", "small.ig"} {
+		if err := unix.Setxattr(filepath.Join(dir, p), "user.note", []byte(p), 0); err != nil {
+			t.Log(err) // of a file system without attributes
+		}
+	}
 	dirtest.Write(t, filepath.Join(dir, "n/f"), "text of another repository\n")
 	dirtest.Git(t, filepath.Join(dir, "n"), "init", "-q")
 	dirtest.Git(t, filepath.Join(dir, "n"), "add", ".")
@@ -154,7 +170,7 @@ func undoIsTrue(t *testing.T, level sandbox.Level, commands []string) {
 	dirtest.Must(t, err)
 	got := workOf(t, dir)
 	for _, p := range slices.Sorted(keys(want, got)) {
-		if want[p] == got[p] || nameless(want, got, ignored, p) {
+		if want[p] == got[p] || fewerNames(want[p], got[p]) || nameless(want, got, ignored, p) {
 			continue
 		}
 		named := slices.ContainsFunc(u.Skipped, func(s ledger.Skipped) bool {
@@ -168,7 +184,7 @@ func undoIsTrue(t *testing.T, level sandbox.Level, commands []string) {
 
 // ignoredNow adds the names of files that git would ignore if a command made them.
 func ignoredNow(dir string, ignored map[string]bool) {
-	all := []string{"made", "n", "n/m", "n/m/x", "moved", "moved/x", "moved/a", "moved/sub", "moved/sub/b", "moved/i", "new-exclude", ".gitignore", ".gitattributes"}
+	all := []string{"made", "n", "n/m", "n/m/x", "moved", "moved/x", "moved/a", "moved/sub", "moved/sub/b", "moved/i", "new-exclude", ".gitignore", ".gitattributes", "second", "c", "e", "pipe"}
 	for _, name := range undoNames {
 		all = append(all, name, name+"/x", "clone/"+filepath.Base(name))
 	}
@@ -189,6 +205,13 @@ func ignoredNow(dir string, ignored map[string]bool) {
 	for p := range strings.SplitSeq(string(out), "\x00") {
 		ignored[p] = true
 	}
+}
+
+// fewerNames reports whether a file only had fewer names before: another name is a path of its own.
+func fewerNames(want, got string) bool {
+	a, n, _ := strings.Cut(want, " names: ")
+	b, m, _ := strings.Cut(got, " names: ")
+	return a == b && n < m
 }
 
 // nameless reports whether a difference is one that the ledger does not name: a new file that git
@@ -263,7 +286,13 @@ func workOf(t *testing.T, dir string) map[string]string {
 		case d.Type().IsRegular():
 			text = strconv.FormatInt(info.Size(), 10)
 		}
-		out[rel] = info.Mode().String() + " " + text
+		fd, err := unix.Open(filepath.Dir(p), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		dirtest.Must(t, err)
+		defer unix.Close(fd)
+		out[rel] = fmt.Sprint(info.Mode(), rootfs.AttrsAt(fd, d.Name()), text)
+		if d.Type().IsRegular() {
+			out[rel] += fmt.Sprint(" names: ", info.Sys().(*syscall.Stat_t).Nlink)
+		}
 		return err
 	}))
 	return out

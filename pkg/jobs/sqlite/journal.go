@@ -220,6 +220,27 @@ func (j *journal) Append(ctx context.Context, evs ...event.Event) error {
 	return j.later(ctx, func(b *batch) { b.events = append(b.events, evs...) })
 }
 
+// Kinds implements jobs.Journal.
+func (j *journal) Kinds(ctx context.Context) (map[string]string, error) {
+	if err := j.Sync(ctx); err != nil {
+		return nil, err
+	}
+	rows, err := j.d.read.QueryContext(ctx, "select kind, max(path) from steps where job = ? group by kind", j.job)
+	if err != nil {
+		return nil, explain(j.d.path, err)
+	}
+	defer rows.Close()
+	kinds := map[string]string{}
+	for rows.Next() {
+		var kind, path string
+		if err := rows.Scan(&kind, &path); err != nil {
+			return nil, explain(j.d.path, err)
+		}
+		kinds[kind] = path
+	}
+	return kinds, explain(j.d.path, rows.Err())
+}
+
 // Heartbeat implements jobs.Journal.
 func (j *journal) Heartbeat(ctx context.Context, ttl time.Duration) (cancel bool, err error) {
 	err = j.d.do(ctx, func(t *tx) error {

@@ -32,7 +32,7 @@ func newDiff(e *kit.Env) *cobra.Command {
 		Use:   "diff ID",
 		Short: "Show what a job changed, and nothing else",
 		Long: "Show what a job changed, and nothing else. Into a pipe or a file it is what git apply takes, binary files included,\nwith the names from the top of the repository as git diff has them.\n" +
-			"Lines that begin with # name branches, tags and HEAD that it moved, and its commits, with files in them that\nthe work tree does not show.",
+			"Lines that begin with # name directories, branches, tags and HEAD that it changed, and its commits, with files in\nthem that the work tree does not show.",
 		Example: "  adroit jobs diff last | git apply --check -R\n  adroit jobs diff last --step 3.1",
 		Args:    cobra.ExactArgs(1),
 		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
@@ -46,10 +46,11 @@ func newDiff(e *kit.Env) *cobra.Command {
 				return errors.Join(kit.JSON(e.Out, d), incomplete(e, d.Incomplete))
 			}
 			show.Diff(out, d.Diff)
+			show.Dirs(e.Out, d.Dirs)
 			show.Refs(e.Out, d)
 			if !about.Uncertain && show.Uncertain(e.Out, d.Changes) {
 				fmt.Fprintf(e.Err, "%s shows what is uncertain as well\n", hint.Command("jobs diff %s --include-uncertain", d.Job))
-			} else if d.Diff == "" && len(d.Refs) == 0 {
+			} else if d.Diff == "" && len(d.Refs)+len(d.Dirs)+len(d.Incomplete) == 0 {
 				fmt.Fprintf(e.Err, "%s changed nothing\n", d.Job)
 			}
 			return incomplete(e, d.Incomplete)

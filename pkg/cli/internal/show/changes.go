@@ -36,6 +36,9 @@ func Steps(w io.Writer, list []adroit.Step) {
 	var t kit.Table
 	for _, s := range list {
 		what := Changes(s.Changes)
+		for _, c := range s.Dirs {
+			what = strings.TrimPrefix(what+", "+dirChange(c), ", ")
+		}
 		for _, r := range s.Refs {
 			what = strings.TrimPrefix(what+", "+refChange(r), ", ")
 		}
@@ -77,6 +80,25 @@ func Uncertain(w io.Writer, cs []ledger.Change) (any bool) {
 		}
 	}
 	return any
+}
+
+// Dirs renders the changes of directories, of which git's diffs know nothing, in lines that git
+// apply passes over.
+func Dirs(w io.Writer, cs []ledger.Change) {
+	for _, c := range cs {
+		fmt.Fprintf(w, "# %s\n", dirChange(c))
+	}
+}
+
+func dirChange(c ledger.Change) string {
+	what := fmt.Sprintf("%s directory %s", c.Kind, kit.Path(c.Path))
+	if c.Kind == ledger.Modified {
+		what = fmt.Sprintf("changed permissions of directory %s from %04o to %04o", kit.Path(c.Path), c.OldMode, c.Mode)
+	}
+	if c.Uncertain {
+		what += " (uncertain)"
+	}
+	return what
 }
 
 // maxPaths bounds how many paths of a commit are listed.
