@@ -27,7 +27,7 @@ func (p *Pool) Call(ctx context.Context, in turn.Scope, t turn.Tool, env *tools.
 	if err != nil {
 		return failed("%s", err), nil
 	}
-	l := p.slot(in, t.Server, s)
+	l := p.slot(ctx, in, t.Server, s)
 	return p.recorded(ctx, l, t, env, func() (tools.Result, error) { return p.call(ctx, l, t, env, args) })
 }
 

@@ -69,6 +69,8 @@ type slot struct {
 	name string
 	s    Server
 	dir  string // of a server that has to do with the workspace
+	// denied are the paths that a server which may write the workspace must not change.
+	denied []process.Denied
 
 	mu      sync.Mutex // one start at a time; guards what follows
 	live    *session
@@ -179,18 +181,23 @@ func (p *Pool) entry(in turn.Scope, name string) (Server, error) {
 }
 
 // slot returns the place of a server in this process: one for all jobs, or one for each workspace
-// that it has to do with.
-func (p *Pool) slot(in turn.Scope, name string, s Server) *slot {
+// that it has to do with, and there one for calls under the same rules about paths, if it may write.
+func (p *Pool) slot(ctx context.Context, in turn.Scope, name string, s Server) *slot {
 	dir := ""
 	uses := func(text string) bool { return strings.Contains(text, "${workspace}") }
 	if s.Workspace != "" || slices.ContainsFunc(s.Args, uses) || slices.ContainsFunc(s.Command, uses) || slices.ContainsFunc(slices.Collect(maps.Values(s.Env)), uses) {
 		dir = in.Dir
 	}
 	key := name + "\x00" + s.digest() + "\x00" + dir + "\x00" + string(s.source) + strconv.FormatBool(s.listing)
+	var denied []process.Denied
+	if s.Workspace == "write" && !s.listing {
+		denied = process.DeniedOf(ctx)
+		key += fmt.Sprintf("%#v", denied)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.slots[key] == nil {
-		p.slots[key] = &slot{name: name, s: s, dir: dir, stopped: p.closed}
+		p.slots[key] = &slot{name: name, s: s, dir: dir, denied: denied, stopped: p.closed}
 	}
 	return p.slots[key]
 }
@@ -217,7 +224,7 @@ func (p *Pool) session(ctx context.Context, l *slot, accepted string) (*session,
 	if err := p.pinned(l, r, accepted); err != nil {
 		return nil, err
 	}
-	c, err := p.dial(ctx, l.name, l.s, l.dir, r.Legacy)
+	c, err := p.dial(process.WithDenied(ctx, l.denied), l.name, l.s, l.dir, r.Legacy)
 	if err != nil {
 		return nil, err
 	}
@@ -333,8 +340,8 @@ func (p *Pool) known(ctx context.Context, in turn.Scope, name string, s Server) 
 	if err != nil || !r.Seen.IsZero() {
 		return r, err
 	}
-	s.listing = in.Plan && s.Workspace == "write"
-	l := p.slot(in, name, s)
+	s.listing = s.Workspace == "write" // only a call's changes are recorded, and kept to its rules
+	l := p.slot(ctx, in, name, s)
 	if _, err := p.session(ctx, l, ""); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,9 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/work/ledger"
+	"github.com/adroit-run/adroit/internal/work/overlay"
+	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -41,6 +44,12 @@ func (p *Pool) recorded(ctx context.Context, l *slot, t turn.Tool, env *tools.En
 	defer cancel()
 	changed, fault := before.Record(settle, ".")
 	notes := []string{before.Partial}
+	if fault == nil {
+		var barred string
+		if changed, barred, fault = takeBack(settle, before, l.denied, changed); barred != "" {
+			notes, r.Failed = append(notes, barred), true
+		}
+	}
 	if len(changed) > 0 {
 		notes = append(notes, "changed in the workspace meanwhile: "+names(changed))
 	}
@@ -59,6 +68,50 @@ func (p *Pool) recorded(ctx context.Context, l *slot, t turn.Tool, env *tools.En
 		r.Text += "\n[" + strings.Join(notes, "; ") + "]"
 	}
 	return r, err
+}
+
+// takeBack undoes what a call changed of paths that a rule keeps from it. The sandbox locks those that
+// were there, where it can; what is new is as a rule wants it only now. It returns the other changes,
+// and a note.
+func takeBack(ctx context.Context, before *ledger.Snapshot, rules []process.Denied, changed []string) (left []string, note string, err error) {
+	if len(rules) == 0 || !before.Ledger.HasStep(before.Ledger.StepPath) {
+		return changed, "", nil
+	}
+	all, err := before.Ledger.Step(ctx, before.Ledger.StepPath)
+	if err != nil {
+		return changed, "", err
+	}
+	all = all.IncludeUncertain()
+	files, err := all.Changes(ctx)
+	if err != nil {
+		return changed, "", err
+	}
+	dirs, err := all.Directories(ctx)
+	if err != nil {
+		return changed, "", err
+	}
+	var barred, why []string
+	for _, c := range slices.Concat(files, dirs) {
+		for _, name := range []string{c.Path, c.From} {
+			if rule := overlay.DenialOf(rules, name); name != "" && rule != nil {
+				why = append(why, name+" ("+rule.Rule+")")
+				barred = append(barred, c.Path, c.From) // both names of one that was moved
+			}
+		}
+	}
+	if len(barred) == 0 {
+		return changed, "", nil
+	}
+	left = slices.DeleteFunc(slices.Clone(changed), func(name string) bool { return slices.Contains(barred, name) })
+	undone, err := all.Only(barred).Undo(ctx, before.Root)
+	if err != nil {
+		return changed, "", err
+	}
+	note = "taken back, since a rule is about it: " + names(why)
+	for _, s := range undone.Skipped {
+		note += "; left as it is: " + names([]string{s.Path}) + ", " + s.Reason
+	}
+	return left, note, nil
 }
 
 // restart ends a server, which the next call starts again, and returns a note about the files

@@ -59,7 +59,7 @@ func (p *Pool) Check(ctx context.Context, in turn.Scope, name string, accept boo
 	if err != nil {
 		return nil, err
 	}
-	l := p.slot(in, name, s)
+	l := p.slot(ctx, in, name, s)
 	accepted := ""
 	if accept {
 		accepted = anyContent

@@ -201,6 +201,15 @@ func (p Selection) IncludeReported() Selection {
 	return p
 }
 
+// Only returns the part of the selection that is about these paths.
+func (p Selection) Only(paths []string) Selection {
+	take := p.take
+	p.take = func(i int, e entry) bool { return slices.Contains(paths, string(e.Path)) && take(i, e) }
+	p.takeMove = func(int, moveEntry) bool { return false }
+	p.whole = false
+	return p
+}
+
 // Patch returns the selection with a Diff that git apply accepts as a whole: names start at the
 // top of the repository, as in git's diffs, and binary and large files are included.
 func (p Selection) Patch() Selection {

@@ -138,6 +138,12 @@ func (j *joiner) visit(ctx context.Context, upper, lower int, p string, opaque, 
 		j.ops = append(j.ops, op)
 		return nil
 	}
+	return j.visitDir(ctx, op, upper, lower, opaque)
+}
+
+// visitDir decides about a directory of the upper layer, and what is in it.
+func (j *joiner) visitDir(ctx context.Context, op operation, upper, lower int, opaque bool) error {
+	p, name := op.path, path.Base(op.path)
 	sub, err := openBelow(upper, name)
 	if err != nil {
 		return fmt.Errorf("%s: %w", p, err)

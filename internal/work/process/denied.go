@@ -29,7 +29,8 @@ func WithDenied(ctx context.Context, denied []Denied) context.Context {
 	return context.WithValue(ctx, deniedKey{}, denied)
 }
 
-func deniedOf(ctx context.Context) []Denied {
+// DeniedOf returns what WithDenied put into a context.
+func DeniedOf(ctx context.Context) []Denied {
 	d, _ := ctx.Value(deniedKey{}).([]Denied)
 	return d
 }

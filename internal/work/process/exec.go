@@ -107,7 +107,7 @@ func (r *Runner) start(ctx context.Context, c Cmd, awaited bool) (*Process, erro
 	if err != nil {
 		return nil, err
 	}
-	p.late, p.denied = exhaustion.Outlive(ctx), deniedOf(ctx)
+	p.late, p.denied = exhaustion.Outlive(ctx), DeniedOf(ctx)
 	if awaited && c.Snapshot && r.led != nil {
 		p.hold = holdOf(ctx)
 	}
