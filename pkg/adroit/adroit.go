@@ -40,6 +40,7 @@ import (
 	"github.com/adroit-run/adroit/internal/system/exhaustion"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/tools/edit"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/guard/secret"
@@ -89,7 +90,8 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	if i := slices.IndexFunc(o.Middleware, func(wrap func(ToolHandler) ToolHandler) bool { return wrap == nil }); i >= 0 {
 		return nil, fmt.Errorf("adroit: Options.Middleware[%d] is nil", i)
 	}
-	o.AtOnce, rt.held = cmp.Or(o.AtOnce, jobsByFiles()), heldByFiles()
+	n := jobsByFiles(filesOf(o))
+	o.AtOnce, rt.held = cmp.Or(o.AtOnce, n), heldByFiles(n)
 	o.Defaults.Model = o.Model
 	if o.Defaults.Substitutes == nil {
 		o.Defaults.Substitutes = edit.Instead(nil)
@@ -205,33 +207,49 @@ func Ask(ctx context.Context, model llm.Model, prompt string, list ...tools.Tool
 	return answer, err
 }
 
-// Open files of a process: those that it has without a job, those of one job with a
-// command that is started, and the locks of jobs that are queued, one each.
+// Open files of a process, as measured at their peaks: those that it has without a job, those of
+// one job with a command that is started and, in half of the jobs, a copy of the workspace, those
+// of a program beside a job, which are pipes and what looks after it, and the locks of queued
+// jobs, one each.
 const (
 	filesOfProcess = 64
-	filesOfJob     = 16
+	filesOfJob     = 30
+	filesOfProgram = 12
 	filesOfQueued  = 64
 )
 
-// jobsByFiles is how many jobs may run at once by the number of files that the process
-// may have open, 0 where that is no bound worth a queue.
-func jobsByFiles() int {
+// filesOf is how many files a job may have open: each tool server has a program in each
+// workspace, and so has a language server.
+func filesOf(o Options) int {
+	n := filesOfJob
+	if o.ToolServers != nil {
+		list, _ := o.ToolServers.List(turn.Scope{}) // what cannot be read is not started either
+		n += filesOfProgram * len(list)
+	}
+	if !o.NoDiagnostics && (o.Servers == nil || len(o.Servers) > 0) {
+		n += filesOfProgram
+	}
+	return n
+}
+
+// jobsByFiles is how many jobs of so many files may run at once by the number of files that the
+// process may have open, 0 where that is no bound worth a queue.
+func jobsByFiles(each int) int {
 	var lim unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) != nil || lim.Cur > 1<<16 {
 		return 0
 	}
-	return max(1, (int(lim.Cur)-filesOfProcess-queuedOf(lim))/filesOfJob)
+	return max(1, (int(lim.Cur)-filesOfProcess-queuedOf(lim))/each)
 }
 
-// heldByFiles are the places of jobs that run or are queued here: a queued one has its
-// lock open. The others wait before that. Nil where there is no bound.
-func heldByFiles() chan struct{} {
-	n := jobsByFiles()
+// heldByFiles are the places of jobs that run, of which there are n, or are queued here: a queued
+// one has its lock open. The others wait before that. Nil where there is no bound.
+func heldByFiles(n int) chan struct{} {
 	if n == 0 {
 		return nil
 	}
 	var lim unix.Rlimit
-	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) // it worked above
+	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) // it worked before
 	return make(chan struct{}, n+queuedOf(lim))
 }
 

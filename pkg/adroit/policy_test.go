@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/guard/permit"
@@ -133,5 +134,25 @@ func TestRunAs(t *testing.T) {
 	rt = runtime(t, "turns:\n  - text: Hello.", Options{})
 	if got, err := RunAs[string](t.Context(), rt, Request{Input: agents.Input{Spec: spec, Prompt: "x"}}); err != nil || got != "Hello." {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// numbered is tool servers of which only the number matters.
+type numbered struct {
+	turn.Servers
+	n int
+}
+
+func (l numbered) List(turn.Scope) ([]turn.Info, error) { return make([]turn.Info, l.n), nil }
+
+// What runs beside a job has open files, too: fewer jobs run at once.
+func TestFilesOfPrograms(t *testing.T) {
+	bare, lsp := Options{Workspace: Workspace{NoDiagnostics: true}}, Options{}
+	if a, b := filesOf(bare), filesOf(lsp); a >= b {
+		t.Errorf("%d files without a language server, %d with one", a, b)
+	}
+	with := Options{ToolServers: numbered{n: 3}}
+	if a, b := filesOf(lsp), filesOf(with); b != a+3*filesOfProgram {
+		t.Errorf("%d files without tool servers, %d with three", a, b)
 	}
 }
