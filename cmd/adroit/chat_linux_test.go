@@ -200,6 +200,51 @@ func TestChatModes(t *testing.T) {
 	}
 }
 
+// An earlier message is found by words, an earlier conversation too; an editor has the terminal
+// meanwhile, and the last block of code goes to the clipboard. /undo shows what it takes back.
+func TestChatFinds(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"turns.yaml": "turns:\n  - text: \"See:\\n\\n```go\\nfunc f() {}\\n```\"\n  - calls: [{name: write_file, args: {path: made.txt, content: made}}]\n  - text: Made.\n",
+		"edit": "#!/bin/sh\necho EDITING\nread key\necho \"typed $key in the editor\" >>\"$2\"\n"})
+	if err := os.Chmod(p.path("edit"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	x, wait := p.terminal(80, []string{"TERM=xterm-256color", "TMUX=x", "EDITOR=" + p.path("edit") + " --"}, "chat", "-m", "script:../turns.yaml")
+	at := x.see(0, "/help")
+	x.write("show some code\r")
+	at = x.see(at, "See:")
+	at = x.see(at, "/help")
+	x.write("/copy code\r")
+	at = x.see(at, "\x1b]52;c;ZnVuYyBmKCkge30=\a")
+	at = x.see(at, "\x1bPtmux;\x1b\x1b]52;c;ZnVuYyBmKCkge30=\a")
+	x.write("make it\r")
+	at = x.see(at, "Made.")
+	at = x.see(at, "/help")
+	x.write("/undo\r")
+	at = x.see(at, "+made")
+	at = x.see(at, "take these changes back?")
+	x.write("y\r")
+	at = x.see(at, "removed made.txt")
+	at = x.see(at, "/help")
+	x.write("\x12SOME")
+	at = x.see(at, "* show some code")
+	x.write("\r")
+	at = x.see(at, "\x1b[0m show some code")
+	x.write("\x15/resume code sho")
+	at = x.see(at, "just now  show some code")
+	x.write("\r")
+	at = x.see(at, "> make it")
+	at = x.see(at, "/help")
+	x.write("/editor\r")
+	at = x.see(at, "EDITING")
+	x.write("this\n")
+	at = x.see(at, "\x1b[0m typed this in the editor")
+	x.write("\x15still here?\x15\x04")
+	if x.see(at, "adroit chat --resume J"); wait() != 0 {
+		t.Error("it did not leave in order")
+	}
+}
+
 // The terminal is in order after a conversation that was left in the middle of a
 // turn, and one that a signal ended.
 func TestChatLeavesTerminal(t *testing.T) {

@@ -208,7 +208,9 @@ func toolNames(ctx context.Context, c adroit.Client, _ []string) ([]string, erro
 func modelNames(ctx context.Context, c adroit.Client, _ []string) (names []string, err error) {
 	list, err := c.Models(ctx)
 	for _, m := range list {
-		names = append(names, m.Model)
+		if m.Lacks == "" || m.Lacks == adroit.LacksName {
+			names = append(names, m.Model)
+		}
 	}
 	return names, err
 }

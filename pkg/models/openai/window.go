@@ -113,23 +113,7 @@ func (m *model) get(ctx context.Context, address string, ask, into any) bool {
 // a list. loads is set if the server loads models when they are asked for: then only a
 // loaded model has a window.
 func (m *model) listed(ctx context.Context, address, name string, loads bool) (Window, bool) {
-	var raw json.RawMessage
-	if !m.get(ctx, address, nil, &raw) {
-		return Window{}, false
-	}
-	var list []map[string]any
-	if json.Unmarshal(raw, &list) != nil {
-		var object struct {
-			Data   []map[string]any `json:"data"`
-			Models []map[string]any `json:"models"`
-		}
-		if json.Unmarshal(raw, &object) != nil {
-			return Window{}, false
-		}
-		if list = object.Data; list == nil {
-			list = object.Models
-		}
-	}
+	list := m.entries(ctx, address)
 	for _, e := range list {
 		for _, key := range []string{"id", "name", "model"} {
 			if id, _ := e[key].(string); id == name || id == name+":latest" {
@@ -141,6 +125,41 @@ func (m *model) listed(ctx context.Context, address, name string, loads bool) (W
 		return windowIn(list[0], loads), true
 	}
 	return Window{}, list != nil
+}
+
+// entries are those of a server's list of models, nil if it has none.
+func (m *model) entries(ctx context.Context, address string) (list []map[string]any) {
+	var raw json.RawMessage
+	if !m.get(ctx, address, nil, &raw) || json.Unmarshal(raw, &list) == nil {
+		return list
+	}
+	var object struct {
+		Data   []map[string]any `json:"data"`
+		Models []map[string]any `json:"models"`
+	}
+	_ = json.Unmarshal(raw, &object) // what is no list is none
+	if object.Data != nil {
+		return object.Data
+	}
+	return object.Models
+}
+
+// Names asks a server for the names of its models, in its order. It takes as long as AskWindow at
+// most; a server that does not answer, or has no list, has none.
+func Names(ctx context.Context, c Config) (names []string) {
+	got, err := New(c)
+	m, ok := got.(*model)
+	if err != nil || !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, windowPatience)
+	defer cancel()
+	for _, e := range m.entries(ctx, m.end.Base+"/models") {
+		if id, _ := e["id"].(string); id != "" {
+			names = append(names, id)
+		}
+	}
+	return names
 }
 
 // windowIn reads the window out of an entry and the objects in it by the names of its fields, since

@@ -28,6 +28,8 @@ type asking struct {
 	reply func(no string, err error)
 	keep  bool               // always holds for the project
 	files *request.Untrusted // that the question is about, in place of a job's
+	// confirm does what the person was asked about by a command, after yes.
+	confirm func()
 }
 
 // ask shows a question of the job and waits for the answer.
@@ -38,7 +40,10 @@ func (s *Session) ask(q *jobs.Question) {
 }
 
 func (s *Session) showQuestion(limit int) {
-	if s.question.files != nil {
+	switch {
+	case s.question.confirm != nil:
+		return // it stands above, whole
+	case s.question.files != nil:
 		s.showFiles(limit)
 		return
 	}
@@ -52,7 +57,7 @@ func (s *Session) showQuestion(limit int) {
 
 // rule returns the rule that the answer always would add, "" if there is no such answer.
 func (s *Session) rule() string {
-	if s.question == nil || s.question.reply != nil || s.question.files != nil {
+	if s.question == nil || s.question.reply != nil || s.question.files != nil || s.question.confirm != nil {
 		return ""
 	}
 	if e := show.ToolQuestion(s.question.q); e != nil && e.Always != nil {
@@ -65,6 +70,9 @@ func (s *Session) rule() string {
 func (s *Session) Choices() string {
 	if s.question == nil {
 		return ""
+	}
+	if s.question.confirm != nil {
+		return "y yes   n no   then Enter"
 	}
 	if s.question.files != nil {
 		return "y use them   n do not   v view them whole   then Enter"
@@ -84,7 +92,7 @@ func (s *Session) Choices() string {
 
 // approval reports whether the question is answered by yes or no.
 func (s *Session) approval() bool {
-	return s.question.reply != nil || s.question.files != nil || s.signal("approve") != "" && s.signal("deny") != ""
+	return s.question.reply != nil || s.question.files != nil || s.question.confirm != nil || s.signal("approve") != "" && s.signal("deny") != ""
 }
 
 func (s *Session) signals() (names []string) {
@@ -150,6 +158,11 @@ func (s *Session) early(line string) {
 // approve answers yes. Nobody says yes to what was shown in part.
 func (s *Session) approve(always bool) {
 	switch {
+	case s.question.confirm != nil:
+		do := s.question.confirm
+		s.question = nil
+		s.settle()
+		do()
 	case s.question.files != nil:
 		s.decide(true)
 	case !s.question.whole:
@@ -165,6 +178,12 @@ func (s *Session) approve(always bool) {
 
 // deny answers no, with words for the model if there are some.
 func (s *Session) deny(why string) {
+	if s.question.confirm != nil {
+		s.question = nil
+		s.settle()
+		s.say(kit.Dim, "left as it is")
+		return
+	}
 	if s.question.files != nil {
 		s.decide(false)
 		return

@@ -33,10 +33,15 @@ func commands() []command {
 		{"agent", "[NAME]", "list the agents, or have another go on from here", (*Session).setAgent},
 		{"mode", "[MODE]", "show the permission mode, or set it from the next message on: plan, edits, auto", (*Session).setMode},
 		{"new", "", "begin a new conversation with your next message", func(s *Session, _ string) { s.startOver("a new conversation begins with your next message") }},
-		{"resume", "[JOB]", "go to another conversation, the last one without JOB", (*Session).resumeOther},
-		{"undo", "", "take back what the conversation changed in files", (*Session).undo},
+		{"resume", "[JOB]", "go to another conversation: words find it, without any it is the last", (*Session).resumeOther},
+		{"fork", "[NUMBER]", "list your messages, or begin a conversation from before one of them", (*Session).fork},
+		{"undo", "[all]", "show what the last turn changed in files, and take it back if you agree; all: every turn", (*Session).undo},
 		{"diff", "", "show what the conversation changed in files", (*Session).diff},
 		{"cost", "", "show what the conversation has used", (*Session).cost},
+		{"context", "", "show what fills the context window", (*Session).context},
+		{"copy", "[code]", "copy the last answer, or its last block of code, to the clipboard", (*Session).copy},
+		{"export", "[FILE]", "write the conversation to a file, as Markdown", (*Session).export},
+		{"editor", "[WORDS]", "write the message in your editor, of VISUAL or EDITOR", (*Session).editor},
 		{"compact", "", "have notes take the place of the earlier turns", (*Session).compact},
 		{"jobs", "", "list the jobs of this directory", (*Session).jobs},
 		{"unfold", "", "print the last tool call or thought whole; again, the one before", func(s *Session, _ string) { s.Unfold() }},
@@ -183,7 +188,7 @@ func (s *Session) keys() [][2]string {
 		{"Tab", "complete; during a turn queue the message for its end"},
 		{"Shift+Tab", "the next permission mode: plan, edits, auto"},
 		{`Alt+Enter Ctrl+J \`, "a new line"}, {"Up Down", "earlier messages; Up takes a queued one back"},
-		{"Esc", "interrupt the turn"}, {"Ctrl+O", "print the question, call or thought whole; again, the one before"},
+		{"Ctrl+R", "find an earlier message"}, {"Esc", "interrupt the turn"}, {"Ctrl+O", "print the question, call or thought whole; again, the one before"},
 		{"Ctrl+C", "clear the line, or interrupt; twice leaves"}, {"Ctrl+D", "leave"}, {"Ctrl+Z", "suspend"},
 	}
 }
@@ -375,13 +380,56 @@ func (s *Session) diff(string) {
 	})
 }
 
-func (s *Session) undo(string) {
+// undo is /undo: it shows what the last turn changed, or all turns, and takes it back if the
+// person agrees.
+func (s *Session) undo(args string) {
+	if args != "" && args != "all" {
+		s.say(kit.Red, "/undo takes back the last turn, /undo all every turn")
+		return
+	}
 	if !s.begun() || !s.between("/undo") {
 		return
 	}
-	id := s.job
+	id, turn := s.job, s.steps.paths
 	s.call(func(ctx context.Context) (func(w *kit.Screen), error) {
-		r, err := s.c.Undo(ctx, id, adroit.Selection{})
+		d, err := s.c.Job(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		var sel adroit.Selection
+		if args == "" {
+			of := func(step string) bool {
+				return slices.ContainsFunc(turn, func(p string) bool { return step == p || strings.HasPrefix(step, p+".") })
+			}
+			i := slices.IndexFunc(d.Changes.Steps, of)
+			if i < 0 {
+				return func(w *kit.Screen) {
+					fmt.Fprintln(w, "the last turn changed no files; /undo all takes back what the conversation changed")
+				}, nil
+			}
+			sel.From = d.Changes.Steps[i]
+		}
+		diff, err := s.c.Diff(ctx, id, sel)
+		if err != nil {
+			return nil, err
+		}
+		return func(w *kit.Screen) {
+			show.Diff(w, kit.Sanitize(diff.Diff))
+			show.Refs(w, diff)
+			if !show.Uncertain(w, diff.Changes) && diff.Diff == "" && len(diff.Refs) == 0 {
+				fmt.Fprintln(w, "there is nothing to take back")
+				return
+			}
+			s.state, s.question = Asking, &asking{whole: true, confirm: func() { s.takeBack(id, sel) }}
+			fmt.Fprintln(w, w.Paint(kit.Bold, "take these changes back? "+s.Choices()))
+		}, nil
+	})
+}
+
+// takeBack undoes changes that the person has seen.
+func (s *Session) takeBack(id string, sel adroit.Selection) {
+	s.call(func(ctx context.Context) (func(w *kit.Screen), error) {
+		r, err := s.c.Undo(ctx, id, sel)
 		if err != nil {
 			return nil, err
 		}
@@ -391,8 +439,12 @@ func (s *Session) undo(string) {
 			for _, why := range r.Incomplete {
 				fmt.Fprintln(w, w.Paint(kit.Red, "incomplete: "+kit.SanitizeLine(why)))
 			}
-			if r.Step != "" {
+			switch {
+			case r.Step == "":
+			case sel.From == "":
 				s.note("(I took back the changes to files that you made so far.)")
+			default:
+				s.note("(I took back the changes to files that you made in your last turn.)")
 			}
 		}, nil
 	})

@@ -117,3 +117,13 @@ func (h *History) Down() (string, bool) {
 	}
 	return h.entries[h.at], true
 }
+
+// Search returns entries with all of these words, the newest first, each once.
+func (h *History) Search(words string, most int) (found []string) {
+	for _, text := range slices.Backward(h.entries) {
+		if len(found) < most && hasAll(text, words) && !slices.Contains(found, text) {
+			found = append(found, text)
+		}
+	}
+	return found
+}

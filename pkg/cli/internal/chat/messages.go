@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // An outgoing is a message on its way to the job.
@@ -160,4 +162,116 @@ func (s *Session) message(ev event.Event) bool {
 		s.printMessage(m.Text, "")
 	}
 	return true
+}
+
+// maxCopied bounds what is copied, in bytes: terminals ignore longer sequences.
+const maxCopied = 74_000
+
+// copy is /copy: it has the terminal put the last answer, or its last block of code, into the
+// clipboard.
+func (s *Session) copy(what string) {
+	ui, can := s.ui.(interface{ Copy(text string) })
+	text := strings.TrimSpace(s.view.Last())
+	if what == "code" {
+		text = kit.LastCode(text)
+	}
+	switch {
+	case what != "" && what != "code":
+		s.say(kit.Red, "/copy copies the last answer, /copy code its last block of code")
+	case !can:
+		s.say(kit.Red, "/copy needs a terminal; /export writes the conversation to a file")
+	case text == "" && what == "code":
+		s.say(kit.Dim, "the last answer has no block of code")
+	case text == "":
+		s.say(kit.Dim, "there is no answer yet")
+	case len(text) > maxCopied:
+		s.say(kit.Red, "it has %s bytes, and terminals copy %s at most; /export writes it to a file", kit.Count(len(text)), kit.Count(maxCopied))
+	default:
+		ui.Copy(text)
+		s.say(kit.Dim, "copied: %s, as far as the terminal lets programs copy", kit.Plural(strings.Count(text, "\n")+1, "line"))
+	}
+}
+
+// editor is /editor: the person writes the message in their editor, and sends it with Enter.
+func (s *Session) editor(words string) {
+	ui, can := s.ui.(interface {
+		Compose(command []string, text string) (string, error)
+	})
+	command := fields(cmp.Or(s.e.Getenv("VISUAL"), s.e.Getenv("EDITOR")))
+	switch {
+	case !can:
+		s.say(kit.Red, "/editor needs a terminal")
+		return
+	case len(command) == 0:
+		s.say(kit.Red, "no editor is set: put its command into EDITOR")
+		return
+	}
+	text, err := ui.Compose(command, words)
+	if err != nil {
+		s.fail(fmt.Errorf("the editor %s: %w", command[0], err))
+	}
+	s.ui.Edit(strings.TrimRight(text, "\n"))
+}
+
+// context is /context: it shows what fills the window. Servers count the whole alone, so the
+// parts are their shares in bytes of it.
+func (s *Session) context(string) {
+	if !s.begun() {
+		return
+	}
+	id := s.job
+	used, window := s.view.InUse()
+	s.call(func(ctx context.Context) (func(w *kit.Screen), error) {
+		t, err := s.c.Transcript(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		r := t.Request(t.Last())
+		if r == nil {
+			return func(w *kit.Screen) { fmt.Fprintln(w, "the model has not been asked yet") }, nil
+		}
+		return func(w *kit.Screen) { contextTable(w, r, used, window) }, nil
+	})
+}
+
+// contextTable prints the parts of a request, which took so many tokens of a window; 0: nobody
+// knows.
+func contextTable(w *kit.Screen, r *llm.Request, used, window int) {
+	parts := []string{"system prompt", "tools", "your messages", "answers", "calls of tools", "results of tools", "thinking"}
+	sizes := make([]int, len(parts))
+	for _, t := range r.Tools {
+		sizes[1] += len(t.Name) + len(t.Description) + len(t.Input)
+	}
+	for _, m := range r.Messages {
+		switch sizes[6] += len(m.Thinking); m.Role {
+		case llm.System:
+			sizes[0] += len(m.Text)
+		case llm.User:
+			sizes[2] += len(m.Text)
+		case llm.Assistant:
+			sizes[3] += len(m.Text)
+		case llm.Tool:
+			sizes[5] += len(m.Text)
+		}
+		for _, c := range m.Calls {
+			sizes[4] += len(c.Name) + len(c.Args)
+		}
+	}
+	all := 0
+	for _, n := range sizes {
+		all += n
+	}
+	total := cmp.Or(used, kit.Tokens(all))
+	var t kit.Table
+	for i, n := range sizes {
+		if n > 0 {
+			t.Row(parts[i], kit.Count(total*n/all)+" tokens", fmt.Sprintf("%d%%", 100*n/all))
+		}
+	}
+	t.Row("in all", kit.Count(total)+" tokens", "")
+	if window > 0 {
+		t.Row("free", kit.Count(max(0, window-total))+" tokens", fmt.Sprintf("of %s", kit.Count(window)))
+	}
+	t.Write(w)
+	fmt.Fprintln(w, w.Paint(kit.Dim, "shares by bytes; /compact has notes take the place of earlier turns"))
 }

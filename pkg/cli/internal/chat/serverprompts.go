@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/executor"
 )
 
 // A serverPrompt is a prompt of an MCP server that is a command: /SERVER/PROMPT.
@@ -142,6 +144,7 @@ const (
 type Completion struct {
 	Start   int // in the text before the cursor, in bytes, of what a choice replaces
 	Choices []Choice
+	Pick    bool // Enter takes the choice, and what was typed finds it
 }
 
 // A Choice is one completion, and what it is.
@@ -159,6 +162,21 @@ func (s *Session) Complete(before string, then func(Completion)) {
 		}
 		s.withServerPrompts(show)
 		return
+	}
+	if strings.HasPrefix(before, "/") && !strings.Contains(before, "\n") {
+		name, _ := commandName(before)
+		if find := s.arguments(name); find != nil {
+			start := len(name) + 2
+			words := before[start:]
+			s.do(func(ctx context.Context) func() {
+				ctx, cancel := context.WithTimeout(ctx, completionTime)
+				defer cancel()
+				found := find(ctx, words)
+				c := Completion{Start: start, Choices: found[:min(len(found), maxChoices)], Pick: name == "resume" || name == "fork"}
+				return func() { then(c) }
+			})
+			return
+		}
 	}
 	start := strings.LastIndexAny(before, " \n\t") + 1
 	word, ok := strings.CutPrefix(before[start:], "@")
@@ -216,4 +234,75 @@ func (s *Session) files(ctx context.Context, in, word string) (found []string) {
 		}
 	}
 	return found
+}
+
+// arguments returns what finds the arguments of a command by words, nil if it has none to find.
+// It is called elsewhere.
+func (s *Session) arguments(name string) func(ctx context.Context, words string) []Choice {
+	dir, trusted, said := s.Dir, s.Trust, s.messages()
+	filter := func(list []Choice, words string) []Choice {
+		return slices.DeleteFunc(list, func(c Choice) bool { return !hasAll(c.Text+" "+c.About, words) })
+	}
+	switch name {
+	case "resume":
+		return func(ctx context.Context, words string) []Choice { return s.conversations(ctx, dir, words) }
+	case "fork":
+		return func(_ context.Context, words string) []Choice {
+			if slices.ContainsFunc(said, func(c Choice) bool { return c.Text == words }) {
+				return nil
+			}
+			return filter(said, words)
+		}
+	case "model":
+		return func(ctx context.Context, words string) []Choice { return filter(s.models.list(ctx, s.c), words) }
+	case "agent":
+		return func(ctx context.Context, words string) (found []Choice) {
+			list, err := s.c.Agents(ctx, adroit.Scope{Dir: dir, Trust: trusted})
+			if err != nil {
+				return nil // the command reports why
+			}
+			for _, a := range list.Items {
+				found = append(found, Choice{a.Name, kit.FirstSentence(a.Description)})
+			}
+			return filter(found, words)
+		}
+	case "mode":
+		return func(_ context.Context, words string) (found []Choice) {
+			for _, m := range executor.Modes {
+				found = append(found, Choice{Text: string(m)})
+			}
+			return filter(found, words)
+		}
+	}
+	return nil
+}
+
+// modelList caches the models that servers list. Any goroutine may use it.
+type modelList struct {
+	mu    sync.Mutex
+	at    time.Time
+	found []Choice
+}
+
+// modelsKept is the time for which a list of models is not asked for again.
+const modelsKept = time.Minute
+
+// list returns the models that can be asked by their names.
+func (l *modelList) list(ctx context.Context, c adroit.Client) []Choice {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.at) < modelsKept {
+		return slices.Clone(l.found)
+	}
+	list, err := c.Models(ctx)
+	if err != nil {
+		return nil // the command reports why
+	}
+	l.at, l.found = time.Now(), nil
+	for _, m := range list {
+		if m.Lacks == "" {
+			l.found = append(l.found, Choice{m.Model, m.Note})
+		}
+	}
+	return slices.Clone(l.found)
 }

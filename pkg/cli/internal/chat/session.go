@@ -80,6 +80,7 @@ type Session struct {
 	opening
 	kept    []template // those that were read last, for completion
 	prompts serverPrompts
+	models  modelList
 	with    []string      // model and window, as they were resolved; nil if they are not known
 	usual   executor.Mode // of a conversation that names none
 }
@@ -94,11 +95,31 @@ type turn struct {
 	state    State
 	stopping bool
 	question *asking
-	last     int64 // number of the last event shown
+	last     int64    // number of the last event shown
+	said     []string // the person's messages, as they were typed
+	steps    turnSteps
 	compaction
 	used llm.Usage // at the end of the turn before
 	paid float64   // USD, until then
 	sending
+}
+
+// turnSteps are the paths of the calls of the last turn.
+type turnSteps struct {
+	paths []string
+	over  bool // the next event is of another turn
+}
+
+func (t *turnSteps) add(ev event.Event) {
+	if t.over {
+		t.paths, t.over = nil, false
+	}
+	switch {
+	case ev.Kind == event.JobFinished:
+		t.over = true
+	case ev.Kind == event.StepFinished && ev.Step == stepio.ToolStep:
+		t.paths = append(t.paths, ev.Path)
+	}
 }
 
 // sending holds the state of the messages that are on their way to the job.
@@ -240,6 +261,7 @@ func (s *Session) fail(err error) {
 
 // printMessage prints a message that was sent.
 func (s *Session) printMessage(text, note string) {
+	s.said = append(s.said, strings.TrimSpace(text))
 	width := s.Screen.Width()
 	var b strings.Builder
 	if s.Typed && s.state != Idle { // else it is of an earlier conversation
@@ -324,6 +346,7 @@ func (s *Session) drain() {
 	}
 	for i, ev := range evs {
 		s.last = max(s.last, ev.Seq)
+		s.steps.add(ev)
 		if ev.Step == stepio.CompactStep && ev.Text != "" && s.compaction == compacting {
 			s.compaction = compactionDone
 		}

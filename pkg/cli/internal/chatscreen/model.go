@@ -101,13 +101,22 @@ func (m *model) key(k uv.KeyPressEvent) {
 		return
 	case "ctrl+o":
 		s.Unfold()
+	case "ctrl+r":
+		m.search()
 	case "esc":
+		if m.searching {
+			m.searching, m.complete = false, completion{of: e.before()}
+			return
+		}
 		if len(m.complete.Choices) > 0 {
 			m.complete = completion{of: e.before()}
 			return
 		}
 		s.Interrupt()
 	case "enter":
+		if m.pick() {
+			return
+		}
 		m.enter()
 	case "tab":
 		m.tab()
@@ -177,6 +186,48 @@ func (m *model) cancel() {
 	m.stop = now
 }
 
+// search finds earlier messages that have the words in the line; again, the one before.
+func (m *model) search() {
+	if m.searching {
+		m.down()
+		return
+	}
+	m.searching = true
+	m.complete = completion{of: "\x00"} // not what the line has
+}
+
+// maxFound bounds the earlier messages that are listed.
+const maxFound = 6
+
+// found lists earlier messages that have the words in the line.
+func (m *model) found() {
+	m.complete = completion{of: m.editor.before()}
+	for _, text := range m.screen.history.Search(m.editor.value(), maxFound) {
+		m.complete.Choices = append(m.complete.Choices, chat.Choice{Text: text})
+	}
+}
+
+// pick takes the choice that Enter means: an earlier message comes into the line, the argument
+// of a command also runs it. It reports whether Enter is done with.
+func (m *model) pick() bool {
+	e, c := &m.editor, &m.complete
+	if len(c.Choices) == 0 || c.of != e.before() {
+		m.searching = false
+		return false
+	}
+	choice := c.Choices[c.picked].Text
+	switch {
+	case m.searching:
+		m.searching = false
+		e.set(choice)
+		m.complete = completion{of: e.before()}
+		return true
+	case strings.HasPrefix(e.before(), "/") && (c.moved || c.Pick && len(e.before()) > c.Start):
+		e.replace(c.Start, choice)
+	}
+	return false
+}
+
 // enter sends the text, or goes on in a new line behind a backslash.
 func (m *model) enter() {
 	e := &m.editor
@@ -200,6 +251,8 @@ func (m *model) take(do func(string)) {
 func (m *model) tab() {
 	e, c := &m.editor, &m.complete
 	switch {
+	case m.searching:
+		m.pick()
 	case len(c.Choices) > 0 && c.of == e.before():
 		choice := c.Choices[c.picked]
 		text := choice.Text
@@ -218,7 +271,7 @@ func (m *model) up() {
 	e, c := &m.editor, &m.complete
 	switch {
 	case len(c.Choices) > 0:
-		c.picked = (c.picked + len(c.Choices) - 1) % len(c.Choices)
+		c.picked, c.moved = (c.picked+len(c.Choices)-1)%len(c.Choices), true
 	case e.vertical(-1, m.columns()):
 	case e.empty() && len(m.session.Queue()) > 0:
 		e.set(m.session.TakeBack())
@@ -233,7 +286,7 @@ func (m *model) down() {
 	e, c := &m.editor, &m.complete
 	switch {
 	case len(c.Choices) > 0:
-		c.picked = (c.picked + 1) % len(c.Choices)
+		c.picked, c.moved = (c.picked+1)%len(c.Choices), true
 	case e.vertical(1, m.columns()):
 	default:
 		if text, ok := m.screen.history.Down(); ok {
@@ -245,6 +298,10 @@ func (m *model) down() {
 // edited has the session look for what the text could become.
 func (m *model) edited() {
 	before, c := m.editor.before(), &m.complete
+	if m.searching && before != c.of {
+		m.found()
+		return
+	}
 	if before == c.of || c.pending {
 		return
 	}
@@ -324,6 +381,9 @@ func (m *model) hint() string {
 	s := m.session
 	if s.State() == chat.Asking {
 		return s.Choices()
+	}
+	if m.searching {
+		return "earlier messages: Enter takes one, Ctrl+R the next, Esc leaves"
 	}
 	if m.left(time.Now()) {
 		return "Ctrl+C again leaves; the conversation can be resumed"

@@ -5,16 +5,20 @@ package chatscreen
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/system/hostexec"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/pkg/cli/internal/chat"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	uv "github.com/charmbracelet/ultraviolet"
@@ -52,9 +56,31 @@ func (s *Screen) Run(ctx context.Context, session *chat.Session, begin func()) (
 	}()
 	s.model.session = session
 	s.model.suspend = func() { s.suspend(fd, before) }
+	if s.keys, err = s.read(ctx); err != nil {
+		return err
+	}
+	defer func() { s.keys.stop() }()
+	s.model.compose = func(command []string, text string) (string, error) { return s.compose(ctx, fd, before, command, text) }
+	resized := make(chan os.Signal, 1)
+	signal.Notify(resized, syscall.SIGWINCH)
+	defer signal.Stop(resized)
+	s.measure(fd)
+	s.frame()
+	begin()
+	return s.loop(ctx, fd, resized)
+}
+
+// keyReader reads keys in a goroutine of its own until stop.
+type keyReader struct {
+	keys chan uv.Event
+	gone chan error
+	stop func()
+}
+
+func (s *Screen) read(ctx context.Context) (*keyReader, error) {
 	reader, err := uv.NewCancelReader(s.in)
 	if err != nil {
-		return fmt.Errorf("reading the terminal: %w", err)
+		return nil, fmt.Errorf("reading the terminal: %w", err)
 	}
 	keys, gone, ended := make(chan uv.Event, 64), make(chan error, 1), make(chan struct{})
 	streaming, stop := context.WithCancel(ctx)
@@ -62,19 +88,12 @@ func (s *Screen) Run(ctx context.Context, session *chat.Session, begin func()) (
 		defer close(ended)
 		gone <- uv.NewTerminalReader(reader, s.termID).StreamEvents(streaming, keys)
 	}()
-	defer func() {
+	return &keyReader{keys, gone, func() {
 		stop()
 		if reader.Cancel() && drain(keys, ended) {
 			_ = reader.Close() // what it holds besides the terminal
 		} // else the goroutine waits for a key that nobody reads
-	}()
-	resized := make(chan os.Signal, 1)
-	signal.Notify(resized, syscall.SIGWINCH)
-	defer signal.Stop(resized)
-	s.measure(fd)
-	s.frame()
-	begin()
-	return s.loop(ctx, fd, keys, gone, resized)
+	}}, nil
 }
 
 // drain waits until the goroutine that sends keys has ended, and reports whether it
@@ -94,26 +113,25 @@ func drain(keys <-chan uv.Event, ended <-chan struct{}) bool {
 }
 
 // loop handles events and redraws after each. It is idle between them.
-func (s *Screen) loop(ctx context.Context, fd int, keys <-chan uv.Event, gone <-chan error, resized <-chan os.Signal) error {
+func (s *Screen) loop(ctx context.Context, fd int, resized <-chan os.Signal) error {
 	clock := time.NewTimer(time.Hour)
 	defer clock.Stop()
 	clock.Stop()
 	ticking := false
 	for {
 		select {
-		case ev := <-keys:
-			for n := len(keys); ; n-- { // what was typed or pasted at once is one frame
-				if s.model.event(ev); n == 0 || s.model.leaving {
+		case ev := <-s.keys.keys:
+			for from := s.keys; ; ev = <-from.keys { // what was typed or pasted at once is one frame
+				if s.model.event(ev); len(from.keys) == 0 || s.model.leaving || from != s.keys {
 					break
 				}
-				ev = <-keys
 			}
 		case <-s.wake:
 		case <-resized:
 			s.measure(fd)
 		case <-clock.C:
 			ticking = false
-		case err := <-gone:
+		case err := <-s.keys.gone:
 			return err // the terminal is gone
 		case <-ctx.Done():
 			return nil
@@ -153,6 +171,55 @@ func (s *Screen) suspend(fd int, before *term.State) {
 	_, _ = term.MakeRaw(fd) // without it lines are read as they are typed
 	s.live.enter()
 	s.measure(fd)
+}
+
+// compose has an editor, which takes the terminal meanwhile, change a text.
+func (s *Screen) compose(ctx context.Context, fd int, before *term.State, command []string, text string) (string, error) {
+	dir, err := os.MkdirTemp("", "adroit-message-")
+	if err != nil {
+		return text, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "message.md")
+	if err := rootfs.WriteScratch(file, 0o600, []byte(text)); err != nil {
+		return text, err
+	}
+	s.keys.stop()
+	s.live.leave()
+	_ = term.Restore(fd, before)
+	cmd := hostexec.Command(ctx, command[0], append(command[1:len(command):len(command)], file)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.in, s.live.out, s.live.out
+	failed := cmd.Run()
+	_, _ = term.MakeRaw(fd) // without it lines are read as they are typed
+	s.live.enter()
+	s.measure(fd)
+	if s.keys, err = s.read(ctx); err != nil {
+		s.keys = &keyReader{gone: make(chan error, 1), stop: func() {}}
+		s.keys.gone <- err
+	}
+	if b, err := os.ReadFile(file); err == nil {
+		text = string(b)
+	}
+	return text, failed
+}
+
+// Compose has the person write a text in an editor, and returns it. The screen is the editor's
+// meanwhile.
+func (s *Screen) Compose(command []string, text string) (string, error) {
+	return s.model.compose(command, text)
+}
+
+// Copy asks the terminal to put a text into the clipboard (OSC 52), in tmux also the terminal
+// around it.
+func (s *Screen) Copy(text string) {
+	sequence := "\x1b]52;c;" + base64.StdEncoding.EncodeToString([]byte(text)) + "\a"
+	if os.Getenv("TMUX") != "" {
+		sequence += "\x1bPtmux;" + strings.ReplaceAll(sequence, "\x1b", "\x1b\x1b") + "\x1b\\"
+	}
+	s.mu.Lock()
+	s.raw.WriteString(sequence)
+	s.mu.Unlock()
+	s.awake()
 }
 
 // work calls what was posted.
@@ -237,6 +304,7 @@ type Screen struct {
 	termID  string // of the terminal, as in TERM
 	live    liveRows
 	model   *model
+	keys    *keyReader
 	inbox
 }
 
@@ -254,6 +322,8 @@ type model struct {
 	screen        *Screen
 	session       *chat.Session
 	suspend       func()
+	compose       func(command []string, text string) (string, error)
+	searching     bool // in the history, for what the editor has
 	editor        editor
 	complete      completion
 	width, height int
@@ -266,6 +336,7 @@ type model struct {
 type completion struct {
 	chat.Completion
 	picked  int
+	moved   bool   // the person has moved the choice
 	of      string // the text before the cursor that it is of
 	pending bool   // the session looks
 }

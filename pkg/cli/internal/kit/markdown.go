@@ -550,3 +550,15 @@ func mayMark(r rune, before, after string) bool {
 	}
 	return true
 }
+
+// LastCode returns the last block of code of an answer, "" if it has none.
+func LastCode(answer string) (code string) {
+	source := []byte(answer)
+	_ = ast.Walk(reader().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if k := n.Kind(); entering && (k == ast.KindFencedCodeBlock || k == ast.KindCodeBlock) {
+			code = strings.TrimRight(string(n.Lines().Value(source)), "\n")
+		}
+		return ast.WalkContinue, nil
+	})
+	return code
+}

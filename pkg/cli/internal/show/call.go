@@ -340,6 +340,10 @@ func (v *Viewer) Meter() string { return v.meter() }
 // Context renders how full the context window is, "" if that is not known.
 func (v *Viewer) Context() string { return v.status.inUse() }
 
+// InUse returns the tokens of the context window that the last request took, and all of it, 0
+// for what is not known.
+func (v *Viewer) InUse() (tokens, window int) { return v.status.context, v.status.window }
+
 // maxUnfolded bounds the lines of what is shown whole.
 const maxUnfolded = 5000
 

@@ -116,6 +116,9 @@ type modelChoice struct {
 	prepare    func() error
 }
 
+// maxOffered bounds the models of a server that are offered where none is set up.
+const maxOffered = 20
+
 // modelChoices are the models in reach, those first that are ready.
 func modelChoices(ctx context.Context, e *kit.Env, c adroit.Client) []modelChoice {
 	list, err := c.Models(ctx)
@@ -123,10 +126,14 @@ func modelChoices(ctx context.Context, e *kit.Env, c adroit.Client) []modelChoic
 		return nil
 	}
 	var ready, others []modelChoice
+	of := map[string]int{}
 	for _, m := range list {
 		provider, _, _ := strings.Cut(m.Model, "/")
 		switch m.Lacks {
 		case "":
+			if of[provider]++; of[provider] > maxOffered {
+				continue
+			}
 			ready = append(ready, modelChoice{m.Model, m.Note, func() error { return machine.Keep(e, "model", m.Model) }})
 		case adroit.LacksModel:
 			others = append(others, modelChoice{provider + "/" + pulled, "fetched first, about 5 GB", func() error { return machine.Pull(ctx, e, c, pulled) }})

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/adroit-run/adroit/internal/calling/extagent"
 	"github.com/adroit-run/adroit/internal/calling/textcall"
@@ -21,6 +22,7 @@ import (
 	"github.com/adroit-run/adroit/internal/text/match"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/models/ollama"
+	"github.com/adroit-run/adroit/pkg/models/openai"
 )
 
 var _ adroit.ModelCatalog = (*Source)(nil)
@@ -31,15 +33,18 @@ func (m *Source) List(ctx context.Context) ([]adroit.ModelInfo, error) {
 	if err != nil {
 		return nil, err
 	}
+	listed := m.listServers(ctx)
 	for _, h := range m.hosted() {
 		lacks := adroit.LacksName
 		if m.key(h.name).value == "" {
 			lacks = adroit.LacksKey
 		}
 		list = append(list, adroit.ModelInfo{Model: h.name + "/NAME", Note: m.keyWords(h.name), Lacks: lacks})
+		list = append(list, listed[h.name]...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.conf.Endpoints)) {
 		list = append(list, adroit.ModelInfo{Model: name + "/NAME", Note: m.endpointWords(name), Lacks: adroit.LacksName})
+		list = append(list, listed[name]...)
 	}
 	for _, s := range m.survey(ctx) {
 		note, lacks := s.Version+", "+s.Words, ""
@@ -49,6 +54,41 @@ func (m *Source) List(ctx context.Context) ([]adroit.ModelInfo, error) {
 		list = append(list, adroit.ModelInfo{Model: CLI + "/" + s.Name, Note: note, Lacks: lacks})
 	}
 	return append(list, adroit.ModelInfo{Model: "script:FILE", Note: "plays turns from a file", Lacks: adroit.LacksName}), nil
+}
+
+// maxListed bounds the models that are listed of a server.
+const maxListed = 500
+
+// listServers lists the models of the servers that speak OpenAI's protocol and that a key, or the
+// configuration, gives access to. All are asked at once.
+func (m *Source) listServers(ctx context.Context) map[string][]adroit.ModelInfo {
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	listed := map[string][]adroit.ModelInfo{}
+	ask := func(name string) {
+		e := m.endpoint(name)
+		if e.Dialect == Anthropic || name == Anthropic {
+			return
+		}
+		wait.Go(func() {
+			names := openai.Names(ctx, e.Config)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, n := range names[:min(len(names), maxListed)] {
+				listed[name] = append(listed[name], adroit.ModelInfo{Model: name + "/" + n})
+			}
+		})
+	}
+	for _, h := range m.hosted() {
+		if m.key(h.name).value != "" {
+			ask(h.name)
+		}
+	}
+	for name := range m.conf.Endpoints {
+		ask(name)
+	}
+	wait.Wait()
+	return listed
 }
 
 // endpointWords describe a configured endpoint: its address, and the key if it
