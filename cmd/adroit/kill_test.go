@@ -163,11 +163,11 @@ func (p *place) tree() map[string]string {
 	return out
 }
 
-// Each agent that works in a directory is told which files in it are not as they were left, the
+// Each agent that works in a directory is shown which files in it are not as they were left, the
 // one that has spawned another and waits for it, too.
-func TestKilledAndEachIsTold(t *testing.T) {
+func TestKilledAndEachLearns(t *testing.T) {
 	t.Parallel()
-	const told = "expect: {contains: 'Look at them before you go on. deleted: a.txt'}"
+	const lost = "expect: {contains: 'Look at them before you go on. deleted: a.txt'}"
 	write := func(name string) string {
 		return fmt.Sprintf("{name: write_file, args: {path: %[1]s.txt, content: %[1]s}}", name)
 	}
@@ -177,8 +177,8 @@ func TestKilledAndEachIsTold(t *testing.T) {
 				"home/.config/adroit/agents/editor.md": editor,
 				"home/.config/adroit/agents/boss.md":   "---\nname: boss\ndescription: Leads.\ntools: [write_file, spawn_agent]\nspawn: [editor]\ndone: {signal: DONE}\n---\nYou lead.\n",
 				"home/.config/adroit/pipelines/p.yaml": "steps:\n  - {id: lead, agent: boss, input: Lead}\n",
-				"turns.yaml": "scenes:\n  - when: You edit.\n    turns:\n      - calls: [" + write("b") + "]\n      - calls: [" + write("c") + "]\n      - {" + told + ", text: DONE}\n" +
-					"turns:\n  - calls: [" + write("a") + "]\n  - calls: [{name: spawn_agent, args: {agent: editor, task: Edit.}}]\n  - {" + told + ", text: DONE}\n",
+				"turns.yaml": "scenes:\n  - when: You edit.\n    turns:\n      - calls: [" + write("b") + "]\n      - calls: [" + write("c") + "]\n      - {" + lost + ", text: DONE}\n" +
+					"turns:\n  - calls: [" + write("a") + "]\n  - calls: [{name: spawn_agent, args: {agent: editor, task: Edit.}}]\n  - {" + lost + ", text: DONE}\n",
 			})
 			p.bin = program(t)
 			env := p.env

@@ -187,11 +187,11 @@ const TooManyBytes = "model.bytes"
 //     A pipeline's command whose time is over names the step's timeout.
 //     A step of a pipeline that a person has denied is not tried again.
 //     What failed is recognised without the colours that its output has spelled out.
-//     An agent is told by a signal of its own which files are not as it left them.
+//     A signal of an agent's own reports which files are not as it left them.
 const Revision = 11
 
-// ToldByPath is the first revision whose agents are told of files by [ChangesSignal].
-const ToldByPath = 11
+// ChangesByPath is the first revision whose agents learn of files by [ChangesSignal].
+const ChangesByPath = 11
 
 // MaxValue bounds, in bytes, the part of an output that the value of a result contains.
 const MaxValue = 1 << 20

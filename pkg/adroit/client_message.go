@@ -250,7 +250,7 @@ func (rt *Runtime) changedSince(ctx context.Context, j *jobs.Job) (words string,
 
 // reportLost compares the files of an interrupted job with what its finished steps left.
 // What differs is reported to the person and to the model of a job that one leads, and each
-// agent at work is told about the directory that it works in.
+// agent at work is given what is about the directory that it works in.
 func (rt *Runtime) reportLost(ctx context.Context, m *jobs.Manager, j *jobs.Job) error {
 	if j.Status != jobs.Interrupted {
 		return nil

@@ -57,12 +57,12 @@ func (m *Message) compactOnly() bool {
 
 // readMessages takes the messages that were sent to the run. A run that has ended
 // as done or stuck goes on if there is one. A sub-agent, and the agent of a workflow, takes
-// what it is told about the directory that it works in, which is nothing to one that has done
+// what is reported about the directory that it works in, which is nothing to one that has done
 // nothing yet.
 func (t *Task) readMessages(r *flow.Run, s *State) error {
 	name := turn.MessageSignal
 	if !t.Messages {
-		if name = t.Changes; name != "" && t.Revision < turn.ToldByPath {
+		if name = t.Changes; name != "" && t.Revision < turn.ChangesByPath {
 			name = turn.MessageSignal + "@" + t.At // as their journals have it
 		}
 	}

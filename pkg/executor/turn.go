@@ -80,7 +80,7 @@ func (t *Task) limitTools(req Turn, offered bool) {
 // turn has one turn, which resumes by replaying at most one request.
 func (sc *Scope) turn(req Turn, output json.RawMessage) (json.RawMessage, error) {
 	s, t := sc.State, *sc.Task
-	t.Messages = t.Messages && t.Revision < turn.ToldByPath // a workflow decides what its agents are asked
+	t.Messages = t.Messages && t.Revision < turn.ChangesByPath // a workflow decides what its agents are asked
 	if err := sc.withinLimits(); err != nil {
 		return nil, err
 	}
