@@ -59,6 +59,9 @@ func (rt *Runtime) Submit(ctx context.Context, r Request) (*Submitted, error) {
 
 // submit adds a job, or leaves nothing of it.
 func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
+	if r.Key != "" && strings.TrimSpace(r.Key) == "" {
+		return nil, problem.Invalidf("leave it out if none is meant, and look at what was to fill it", "the key has only blanks")
+	}
 	// One directory has one name, whoever asks: a key is unique in it.
 	dir, err := rootfs.Real(cmp.Or(r.Dir, rt.o.Dir))
 	if err != nil {
@@ -149,7 +152,7 @@ func keyTaken(key string, j *jobs.Job, name, title string) error {
 	if its == other {
 		other += " with other words or inputs"
 	}
-	return &problem.Error{Kind: problem.Invalid, Message: fmt.Sprintf("the key %s belongs to job %s (%s), and this is another request (%s)", key, j.ID, its, other),
+	return &problem.Error{Kind: problem.Invalid, Message: fmt.Sprintf("the key %s belongs to job %s (%s), and this is another request (%s)", hint.Quote(key), j.ID, its, other),
 		Hint: "use another key, or remove that job: " + hint.Command("jobs rm %s", j.ID), Err: jobs.ErrKey}
 }
 

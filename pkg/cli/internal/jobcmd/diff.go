@@ -90,7 +90,7 @@ func newSteps(e *kit.Env) *cobra.Command {
 				return err
 			case asJSON:
 				return kit.JSON(e.Out, list.Steps)
-			case len(list.Steps) == 0:
+			case len(list.Steps) == 0 && len(list.Incomplete) == 0:
 				fmt.Fprintf(e.Err, "%s changed nothing\n", list.Job)
 				return nil
 			}
