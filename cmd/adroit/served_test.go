@@ -9,7 +9,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -79,13 +78,14 @@ var listening = regexp.MustCompile(`listening on (https?://[][0-9.:]+)`)
 // A server is adroit serve in a process of its own.
 type server struct {
 	*exec.Cmd
-	url string
+	url  string
+	link chan string // that lets a browser in
 }
 
 // startServer starts adroit, which has to print its address. It is killed when the test ends.
 func startServer(t *testing.T, bin string, env []string, dir string, args ...string) *server {
 	t.Helper()
-	s := &server{Cmd: exec.Command(bin)}
+	s := &server{Cmd: exec.Command(bin), link: make(chan string, 1)}
 	s.Args = append([]string{"adroit"}, args...)
 	s.Env, s.Dir = env, dir
 	out, err := s.StderrPipe()
@@ -106,7 +106,13 @@ func startServer(t *testing.T, bin string, env []string, dir string, args ...str
 			t.Fatalf("the server printed %q: %v", printed, err)
 		}
 	}
-	go func() { _, _ = io.Copy(io.Discard, r) }() // until it ends
+	go func() { // until it ends
+		for line, err := r.ReadString('\n'); err == nil; line, err = r.ReadString('\n') {
+			if link, _, found := strings.Cut(strings.TrimPrefix(line, "adroit: "), " lets one browser in"); found {
+				s.link <- link
+			}
+		}
+	}()
 	return s
 }
 

@@ -26,7 +26,7 @@ function Both({ a, b }: { a: string; b: string }) {
   ];
   return <>
     <div className="lines" tabIndex={0} role="group" aria-label="Figures"><table className="compared"><thead><tr><td />{sides.map((d) => <th key={d.job.id} scope="col"><a href={to("jobs", d.job.id)}>{d.job.title || d.job.id}</a></th>)}</tr></thead>
-      <tbody>{rows.map(([name, of, n]) => <tr key={name}><th scope="row">{name}</th>{sides.map((d, i) => <td key={i} className={n && n(d) < n(sides[1 - i]) ? "less" : ""}>{of(d)}</td>)}</tr>)}</tbody></table></div>
+      <tbody>{rows.map(([name, of, n]) => <tr key={name}><th scope="row">{name}</th>{sides.map((d, i) => <td key={i} className={n && n(d) > 0 && n(d) < n(sides[1 - i]) ? "less" : ""}>{of(d)}</td>)}</tr>)}</tbody></table></div>
     <div className="pair wide">{diffs.map((d, i) => <section key={i} aria-label={"Changes of " + (sides[i].job.title || sides[i].job.id)}><h2>{sides[i].job.title || sides[i].job.id}</h2><Problem of={d.error} />{d.data && (d.data.diff ? <DiffView text={d.data.diff} /> : <p className="weak">No file differs.</p>)}</section>)}</div>
   </>;
 }

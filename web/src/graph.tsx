@@ -34,7 +34,7 @@ function ran(run: Run, d: Detail): [Node[], Edge[]] {
   const parts = run.steps.filter((s) => s.kind === "part" || s.kind === "agent"), nodes: Node[] = [{ id: "job", label: d.job.agent ?? "job", note: d.job.workflow, status: d.job.status }], edges: Edge[] = [];
   const state = (s: Step) => s.kind === "await" && !s.ended ? "waiting" : failed(s) ? "failed" : s.ended ? s.data?.status ?? "done" : run.status;
   const last = new Map<string, Step[]>();
-  for (const s of (parts.length ? parts : shown(run).filter((x) => x.kind !== "note")).slice(0, 120)) {
+  for (const s of (parts.length ? parts : shown(run).filter((x) => x.kind !== "note" && x.kind !== "said")).slice(0, 120)) {
     nodes.push({ id: s.path, label: s.kind === "model" ? "answer" : s.kind === "await" ? "question" : s.name, note: s.ended ? took(s.ended - s.began) : "…", status: state(s) });
     const key = s.within ?? "", peers = last.get(key) ?? [], before = peers.filter((p) => p.ended && p.ended <= s.began && !peers.some((q) => q.began >= p.ended! && q.ended && q.ended <= s.began));
     if (before.length) before.forEach((p) => edges.push({ from: p.path, to: s.path }));
@@ -63,7 +63,8 @@ function Drawing({ nodes, edges }: { nodes: Node[]; edges: Edge[] }) {
   for (const n of nodes) g.setNode(n.id, { width: Math.max(110, Math.max(n.label.length, n.note.length) * 7.4 + 36), height: 46 });
   edges.forEach((e, i) => g.setEdge(e.from, e.to, {}, String(i)));
   dagre.layout(g);
-  const { width = 100, height = 100 } = g.graph();
+  const drawn = edges.flatMap((e, i) => g.edge({ v: e.from, w: e.to, name: String(i) }).points as { x: number; y: number }[]), all = g.graph();
+  const width = Math.max(all.width ?? 100, ...drawn.map((p) => p.x + 8)), height = Math.max(all.height ?? 100, ...drawn.map((p) => p.y + 8));
   return <div className="graph" tabIndex={0} role="group" aria-label="Graph">
     <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={nodes.map((n) => `${n.label}: ${n.status}`).join(", ")}>
       <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0 8 4 0 8z" /></marker></defs>

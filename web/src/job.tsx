@@ -45,19 +45,21 @@ export function JobPage({ id }: { id: string }) {
   useEffect(() => { if (d) answered.again(); }, [d?.job.updated]);
   if (error && !d) return <><h1>{id}</h1><Problem of={error} /><p><a href={to("jobs")}>All jobs</a></p></>;
   if (!d) return <Empty>Loading…</Empty>;
-  const j = d.job, status = run.status && run.status !== "queued" ? run.status : j.status, arts = answered.data?.artifacts ?? {};
+  const j = d.job, status = standing(j.status, run.status), arts = answered.data?.artifacts ?? {};
   const end = run.final && status !== "running" ? run.final as Final : d.final;
   const test = arts.test_result?.value as TestResult | undefined;
   const names = Object.keys(arts).filter((n) => n !== "diff");
-  const proved = end && status !== "running" && status !== "waiting" && status !== "queued";
+  const live = status === "running" || status === "waiting" || status === "interrupted";
+  const proved = end && !live && status !== "queued";
   return <>
     <p className="crumb"><a href={to("jobs")}>Jobs</a> / {j.id}</p>
     <div className="head"><h1>{called(j)}</h1><Status of={status} /></div>
-    {status !== "running" && !proved && <p className="lead">{because({ ...j, status, reason: run.reason ?? j.reason })}</p>}
+    {status !== "running" && !proved && !d.questions?.length && <p className="lead">{because({ ...j, status, reason: run.reason ?? j.reason })}</p>}
     <Doing d={d} status={status} run={run} again={again} />
     {d.questions?.map((q) => <Asked key={q.path} job={j} q={q} of />)}
     <Sums d={d} run={run} status={status} />
-    {proved && <Proof end={end} test={test} run={run} />}
+    {live && <Todo of={d.todo} />}
+    {proved && <Proof end={end} test={test} run={run} alone={j.workflow === "agent"} />}
     <div role="tablist" aria-label="Views of the job" className="tabs" onKeyDown={(e) => {
       const i = tabs.findIndex((t) => t[0] === tab), n = e.key === "ArrowRight" ? i + 1 : e.key === "ArrowLeft" ? i - 1 : -9;
       if (n > -9) { const t = tabs[(n + tabs.length) % tabs.length][0]; setTab(t); document.getElementById("tab-" + t)?.focus(); }
@@ -71,6 +73,12 @@ export function JobPage({ id }: { id: string }) {
       {tab === "artifacts" && (names.length ? names.map((n) => <Made key={n} name={n} of={arts[n]} />) : <Empty><p>The job has produced nothing yet.</p></Empty>)}
     </Suspense></div>
   </>;
+}
+
+// standing is the status by the store, which knows of a runner that died, unless an event is ahead of it.
+function standing(stored: string, told: string): string {
+  if (stored === "running" && told) return told;
+  return told === "running" && ["queued", "waiting"].includes(stored) ? told : stored;
 }
 
 // Sums are what a job took, against its limits.
@@ -92,8 +100,14 @@ function Sums({ d, run, status }: { d: Detail; run: Run; status: string }) {
   </section>;
 }
 
+// Todo is the list of tasks that the agent keeps.
+function Todo({ of }: { of: unknown }) {
+  if (!Array.isArray(of) || !of.length) return null;
+  return <section aria-label="Tasks" className="todo"><ul>{(of as { content?: string; status?: string }[]).map((t, i) => <li key={i} className={t.status}><i aria-hidden="true">{t.status === "completed" ? "✓" : t.status === "in_progress" ? "●" : "○"}</i> {t.content} <span className="hidden">{t.status}</span></li>)}</ul></section>;
+}
+
 // Proof is why a job counts as done, or why it does not.
-function Proof({ end, test, run }: { end: Final; test?: TestResult; run: Run }) {
+function Proof({ end, test, run, alone }: { end: Final; test?: TestResult; run: Run; alone: boolean }) {
   const good = kindOf(end.status) === "good", last = run.steps.findLast((s) => failed(s));
   return <section className={"proof " + (good ? "good" : "bad")} aria-label="Proof">
     <h2>{good ? "Why it is done" : "Why it is not done"}</h2>
@@ -101,7 +115,7 @@ function Proof({ end, test, run }: { end: Final; test?: TestResult; run: Run }) 
     {(end.met?.length || end.unmet?.length) ? <ul>
       {end.met?.map((c) => <li key={c} className="met"><i aria-hidden="true">✓</i><span className="hidden">holds: </span>{visible(c)}</li>)}
       {end.unmet?.map((c) => <li key={c} className="unmet"><i aria-hidden="true">✗</i><span className="hidden">does not hold: </span>{visible(c)}</li>)}
-    </ul> : good && <p className="weak">No check was asked for: this is the model's account.</p>}
+    </ul> : good && alone && <p className="weak">No check was asked for: this is the model's account.</p>}
     {end.evidence && <details><summary>What the checks said</summary><Terminal text={end.evidence} label="What the checks said" /></details>}
     {test && <Tests of={test} />}
     {!good && last && <p><a href="#panel" onClick={(e) => { e.preventDefault(); const el = document.getElementById("step-" + last.path); if (el instanceof HTMLDetailsElement) { el.open = true; el.scrollIntoView({ block: "center" }); el.querySelector("summary")?.focus(); } }}>Go to the last failure</a></p>}
@@ -110,16 +124,17 @@ function Proof({ end, test, run }: { end: Final; test?: TestResult; run: Run }) 
 }
 
 export function Tests({ of: t }: { of: TestResult }) {
-  const list = t.tests ?? [], bad = list.findIndex((x) => x.status === "fail");
+  const list = t.tests ?? [], bad = list.filter((x) => x.status === "fail"), rest = list.filter((x) => x.status !== "fail");
+  const row = (x: (typeof list)[0], i: number) => <details key={i} open={i === 0 && x.status === "fail"} className={x.status}><summary><i aria-hidden="true">{x.status === "fail" ? "✗" : x.status === "skip" ? "–" : "✓"}</i><span className="hidden">{x.status}</span> {x.name} <small>{x.package}{x.file && ` ${x.file}:${x.line}`}</small></summary>{x.output ? <Terminal text={x.output} label={"Output of " + x.name} /> : <p className="weak">It printed nothing.</p>}</details>;
   return <div className="tests"><p><b className={t.failed ? "bad" : "good"}>{t.failed ? plural(t.failed, "test") + " failed" : plural(t.passed, "test") + " passed"}</b>{t.failed > 0 && `, ${t.passed} passed`}{t.skipped > 0 && `, ${t.skipped} skipped`} <code>{t.command}</code></p>
-    {list.map((x, i) => <details key={i} open={i === bad} className={x.status}><summary><i aria-hidden="true">{x.status === "fail" ? "✗" : "✓"}</i><span className="hidden">{x.status}</span> {x.name} <small>{x.package}{x.file && ` ${x.file}:${x.line}`}</small></summary>{x.output && <Terminal text={x.output} label={"Output of " + x.name} />}</details>)}</div>;
+    {bad.map(row)}{rest.length > 0 && <details className="rest"><summary>{plural(rest.length, "test")} {bad.length ? "more" : "in all"}</summary>{rest.map(row)}</details>}</div>;
 }
 
 function Steps({ run, d, test, status }: { run: Run; d: Detail; test?: TestResult; status: string }) {
   const list = shown(run), tests = list.findLast((s) => s.name === "run_tests")?.path, prompt = d.job.input?.prompt;
   return <ol className="steps">
     {(prompt || d.job.input?.inputs) && <li className="asked"><b>Asked</b>{prompt && <Markdown text={prompt} />}{d.job.input?.inputs && <Facts of={Object.entries(d.job.input.inputs).map(([k, v]) => [k, <span className="value">{json(v)}</span>])} />}</li>}
-    {list.map((s) => <li key={s.path} style={{ marginInlineStart: Math.min(depth(run, s), 4) * 20 }}><One s={s} d={d} test={s.path === tests ? test : undefined} status={status} changed={d.changes.steps?.includes(s.path)} /></li>)}
+    {list.map((s) => s.kind === "said" ? <li key={s.path} className="asked"><b>Said</b><Markdown text={s.text} /></li> : <li key={s.path} style={{ marginInlineStart: Math.min(depth(run, s), 4) * 20 }}><One s={s} d={d} test={s.path === tests ? test : undefined} status={status} changed={d.changes.steps?.includes(s.path)} /></li>)}
     {list.length === 0 && <li><Empty>{status === "queued" ? "It waits to be started." : "No step yet."}</Empty></li>}
   </ol>;
 }
@@ -130,7 +145,7 @@ function One({ s, d, test, status, changed }: { s: Step; d: Detail; test?: TestR
   const running = !s.ended && status === "running", model = s.kind === "model", waits = s.kind === "await" && !s.ended;
   const [open, setOpen] = useState<boolean | undefined>(), wide = model && (s.data?.text || s.live), is = open ?? Boolean(wide || running || failed(s) || (test && test.failed));
   const use = s.data?.usage;
-  return <details id={"step-" + s.path} className={"step " + s.kind + (failed(s) ? " failed" : running ? " running" : waits ? " waits" : "")} open={is} onToggle={(e) => setOpen(e.currentTarget.open)}>
+  return <details id={"step-" + s.path} className={"step " + s.kind + (failed(s) ? " failed" : running ? " running" : waits ? " waits" : "")} open={is} onToggle={(e) => { if (e.currentTarget.open !== Boolean(is)) setOpen(e.currentTarget.open); }}>
     <summary>
       <i aria-hidden="true">{running ? "●" : icons[s.kind] ?? "·"}</i>
       <b>{title(s)}</b> <span className="line">{visible(line(s))}</span>
@@ -138,7 +153,7 @@ function One({ s, d, test, status, changed }: { s: Step; d: Detail; test?: TestR
         {running && <em>running</em>}{failed(s) && <em className="bad">{s.data?.refused ? "refused" : "failed"}</em>}
         {s.tries.length > 0 && <span>{s.tries.length + 1} attempts</span>}
         {use && use.in + use.out > 0 && <span title={`${use.in} in, ${use.out} out, ${use.cached ?? 0} cached`}>{count(use.in)} in {count(use.out)} out{use.cached ? ` ${count(use.cached)} cached` : ""}</span>}
-        {s.first && <span>first word {took(s.first - s.began)}</span>}
+        {model && s.first && <span>first word {took(s.first - s.began)}</span>}
         {s.data?.cost_usd > 0 && <span>{cost(s.data.cost_usd)}</span>}
         {s.ended && <span>{took(s.ended - s.began)}</span>}
       </span>
@@ -182,7 +197,7 @@ function Hands({ s, d, changed, status }: { s: Step; d: Detail; changed?: boolea
     {s.turn && s.ended && <button onClick={() => setFork(!fork)} aria-expanded={fork}>Fork from here…</button>}
     {changed && rests && <button onClick={() => setUndo(!undo)} aria-expanded={undo}>Undo this step…</button>}
     {fork && <Say label="What the new job is told at this place (it may be empty)" button="Fork" optional done={() => setFork(false)} send={async (text) => begin(await call<Submitted>("jobs/retry", { job: d.job.id, options: { from: s.turn, ...(text && { message: text }) } }))} />}
-    {undo && <Undo job={d.job.id} step={s.path} done={() => setUndo(false)} />}
+    {undo && <Undo job={d.job.id} step={s.path} done={() => void refresh()} />}
   </div>;
 }
 
@@ -282,8 +297,8 @@ function Changes({ d, stamp, again, status }: { d: Detail; stamp: string; again:
       <p className="lead">{plural(data.changes?.length ?? 0, "file")} changed{d.worktree && <> in a worktree on the branch <code>{d.worktree.branch}</code></>}.</p>
       <DiffView text={data.diff} />
       {status !== "running" && <p><button onClick={() => setUndo(undo ? "" : "all")} aria-expanded={undo !== ""}>Undo all…</button></p>}
-      {undo && <Undo job={d.job.id} done={() => { again(); reload(); }} />}
     </> : <Empty><p>No file differs from what it was before the job.</p></Empty>)}
+    {undo && <Undo job={d.job.id} done={() => { again(); reload(); }} />}
   </>;
 }
 

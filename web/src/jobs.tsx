@@ -1,7 +1,7 @@
 import { useMemo, useState } from "react";
 import { to, useWorld } from "./api";
-import { ago, called, cost, count, Empty, kindOf, plural, Problem, Status, took } from "./text";
-import type { Detail, Job } from "./types";
+import { ago, called, cost, count, Empty, kindOf, plural, Problem, Status, took, visible } from "./text";
+import type { Detail, Job, Question } from "./types";
 
 const filters = [["all", "All"], ["run", "Running"], ["wait", "Waiting"], ["good", "Done"], ["bad", "Failed"], ["calm", "Other"]] as const;
 
@@ -35,7 +35,7 @@ function Row({ job: j, detail: d, doing }: { job: Job; detail?: Detail; doing?: 
     <Status of={j.status} />
     <div className="what">
       <a href={to("jobs", j.id)}>{called(d?.job ?? j)}</a>
-      <p className="why">{because(j, doing)}</p>
+      <p className="why">{d?.questions?.length && j.status === "waiting" ? d.questions.map(asks).join("; ") : because(j, doing)}</p>
     </div>
     <div className="meta">
       <span>{j.agent}</span>{j.model && j.model !== "none" && <span title={j.model}>{short(j.model)}</span>}
@@ -45,6 +45,8 @@ function Row({ job: j, detail: d, doing }: { job: Job; detail?: Detail; doing?: 
     </div>
   </li>;
 }
+
+const asks = (q: Question) => visible(q.about?.tool ? `asks whether it may run ${q.about.tool}` : q.about?.question ? `asks: ${q.about.question}` : `waits for ${q.signals.join(" or ")}`);
 
 export const short = (model: string) => model.startsWith("script:") ? "script:" + model.split("/").pop() : model;
 

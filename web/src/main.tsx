@@ -21,6 +21,11 @@ function Page() {
   useEffect(() => {
     document.title = (waiting ? `(${waiting}) ` : "") + (place[1] && view === "jobs" ? place[1] : name) + " · adroit";
   }, [waiting, view, place[1]]);
+  const before = useRef(0);
+  useEffect(() => { // the question that had the focus is gone
+    if (waiting < before.current && document.activeElement === document.body) main.current?.focus({ preventScroll: true });
+    before.current = waiting;
+  }, [waiting]);
   useEffect(() => {
     if (!first.current) { main.current?.focus(); scrollTo(0, 0); }
     first.current = false;
@@ -32,7 +37,7 @@ function Page() {
       <nav aria-label="Views">{views.map(([id, label]) => <a key={id} href={to(id)} aria-current={view === id ? "page" : undefined}>{label}{id === "inbox" && waiting > 0 && <span className="badge">{waiting}<span className="hidden"> waiting</span></span>}</a>)}</nav>
     </header>
     <Stand />
-    <main id="main" ref={main} tabIndex={-1}>
+    <main id="main" ref={main} tabIndex={-1} onKeyDown={(e) => { if (e.target === e.currentTarget && e.key === "j") document.querySelector<HTMLElement>("article.ask")?.focus(); }}>
       <Guard key={location.hash}><Suspense fallback={<Empty>Loading…</Empty>}>
         {view === "jobs" ? place[1] ? <JobPage key={place[1]} id={place[1]} /> : <Jobs />
           : view === "start" ? <Start key={place[1]} target={place[1]} /> : view === "talk" ? <Talk id={place[1]} /> : view === "compare" ? <Compare a={place[1]} b={place[2]} /> : view === "costs" ? <Costs /> : <Inbox />}
@@ -53,7 +58,7 @@ function Inbox() {
   return <>
     <h1>Inbox</h1>
     <Problem of={error ? { message: error } : undefined} />
-    {all.length > 0 && <p className="lead">{all.length === 1 ? "One question waits" : `${all.length} questions wait`} for you. On a question, <kbd>a</kbd> allows once, <kbd>w</kbd> always, <kbd>d</kbd> denies; <kbd>j</kbd> and <kbd>k</kbd> move.</p>}
+    {all.length > 0 && <p className="lead">{all.length === 1 ? "One question waits" : `${all.length} questions wait`} for you. <span className="keys">On a question, <kbd>a</kbd> allows once, <kbd>w</kbd> always, <kbd>d</kbd> denies; <kbd>j</kbd> and <kbd>k</kbd> move.</span></p>}
     {all.map(({ job, q }) => <Asked key={job.id + q.path} job={job} q={q} />)}
     {loaded && all.length === 0 && <Empty><p>Nobody waits for you.</p><p><a className="button primary" href={to("start")}>Start a job</a> <a className="button" href={to("jobs")}>Look at the jobs</a></p></Empty>}
   </>;

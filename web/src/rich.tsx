@@ -2,9 +2,10 @@ import Anser from "anser";
 import { lexer, type Token, type Tokens } from "marked";
 import type { ReactNode } from "react";
 import { Code } from "./code";
+import { visible } from "./text";
 
 // Markdown is made to elements from its tokens: nothing of it is ever HTML.
-export function Markdown({ text }: { text: string }) { return <div className="md">{blocks(lexer(text))}</div>; }
+export function Markdown({ text }: { text: string }) { return <div className="md">{blocks(lexer(visible(text)))}</div>; }
 
 const blocks = (list: Token[]): ReactNode => list.map((t, i) => <Block key={i} t={t} />);
 
@@ -52,9 +53,10 @@ function inline(list: Token[] | undefined): ReactNode {
 
 // Terminal shows what a command printed, with its colours.
 export function Terminal({ text, label }: { text: string; label: string }) {
-  const parts = Anser.ansiToJson(text, { use_classes: true, remove_empty: true });
+  // adroit writes an escape as text, so that no terminal obeys it.
+  const parts = Anser.ansiToJson(text.replace(/\\x1b\[([\d;]*)m/g, "\u001b[$1m").replace(/\r+\n?/g, "\n"), { use_classes: true, remove_empty: true });
   return <pre className="term" tabIndex={0} role="group" aria-label={label}>{parts.map((p, i) => {
     const name = [p.fg, p.bg && "on-" + p.bg, ...p.decorations].filter(Boolean).join(" ");
-    return name ? <span key={i} className={name}>{p.content}</span> : p.content;
+    return name ? <span key={i} className={name}>{visible(p.content)}</span> : visible(p.content);
   })}</pre>;
 }

@@ -45,6 +45,7 @@ export default function Start({ target }: { target?: string }) {
   return <>
     <h1>Start a job</h1>
     <Problem of={agents.error} />
+    {[...(agents.data?.problems ?? []), ...(pipelines.data?.problems ?? [])].filter((p) => p.severity === "error").map((p, i) => <p key={i} className="warn">{p.file}{p.line && ":" + p.line}: {p.message}{p.hint && "; " + p.hint}</p>)}
     <form className="form" onSubmit={(e) => { e.preventDefault(); void act(async () => begin(await call<Submitted>("jobs/submit", request))); }}>
       <label>Agent or pipeline
         <select value={name} onChange={(e) => setName(e.target.value)}>

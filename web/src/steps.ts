@@ -1,6 +1,6 @@
 import type { Event } from "./types";
 
-// A Step is one of a job as its events tell it: a model's answer, a call of a tool, a wait, or a part that has
+// A Step is one of a job as its events tell it: a model's answer, a call of a tool, a wait, what somebody said, or a part that has
 // steps of its own.
 export interface Step {
   path: string; kind: string; name: string; text: string; error?: string; data?: any;
@@ -15,7 +15,7 @@ export interface Step {
 export interface Run {
   steps: Step[]; byPath: Map<string, Step>; began?: number; ended?: number; status: string; reason?: string; final?: any;
   open: { path: string; step: Step }[]; // parts that have begun, the innermost last
-  turns: number; notes: Event[]; queue?: number; declared?: string[];
+  turns: number; notes: Event[]; 
 }
 
 export const newRun = (): Run => ({ steps: [], byPath: new Map(), status: "", open: [], turns: 0, notes: [] });
@@ -46,8 +46,8 @@ export function tell(r: Run, e: Event): void {
   const at = Date.parse(e.time), data = e.data ?? {};
   if (e.kind !== "delta") r.ended = at;
   switch (e.kind) {
-    case "job.started": r.began ??= at; r.status = "running"; r.reason = undefined; r.final = undefined; return;
-    case "job.queued": r.status = "queued"; r.queue = data.position; return;
+    case "job.started": r.began ??= at; r.steps.forEach((s) => { if (s.kind === "await" && s.path.startsWith("queue")) s.ended ??= at; }); r.status = "running"; r.reason = undefined; r.final = undefined; return;
+    case "job.queued": r.began ??= at; r.status = "queued"; if (!r.steps.some((s) => s.path.startsWith("queue") && !s.ended)) add(r, { ...e, path: "queue" + e.seq }, "await", "a place"); return;
     case "job.waiting": case "job.finished": r.status = data.status; r.reason = data.reason; r.final = data; return;
     case "note": if (e.text) r.notes.push(e); if (e.path && e.error) add(r, e, "note", e.text ?? "").ended = at; return;
     case "step.started": case "approval": {
@@ -69,8 +69,11 @@ export function tell(r: Run, e: Event): void {
     }
     case "step.finished": {
       if (hides.has(e.step ?? "") || !e.path) return;
-      const s = add(r, e, e.step!, e.name ?? "");
-      s.ended = at; s.text = e.text ?? ""; s.error = e.error;
+      const said = e.step === "await" && e.name === "message" && data.value?.text;
+      const s = add(r, e, said ? "said" : e.step!, e.name ?? "");
+      s.ended = at;
+      if (said) { s.text = said; return; }
+      s.text = e.text ?? ""; s.error = e.error;
       s.data = s.kind === "await" ? { ...s.data, answer: data } : data;
       if (s.kind === "model" && !e.error) {
         const agent = s.within && r.byPath.get(s.within)?.kind === "agent";
@@ -97,12 +100,21 @@ export function tell(r: Run, e: Event): void {
       }
       return;
     }
-    case "pipeline.started": r.declared = data.steps; return;
   }
 }
 
-// shown are the steps that a reader looks at: not the look at a call that only led to a question.
-export const shown = (r: Run) => r.steps.filter((s) => !(s.kind === "tool" && s.data?.asks) && !(s.kind === "note" && !s.error));
+// shown are the steps that a reader looks at, each part followed by its own: not the look at a call that only led to
+// a question.
+export function shown(r: Run): Step[] {
+  const kids = new Map<string, Step[]>();
+  for (const s of r.steps) {
+    if ((s.kind === "tool" && s.data?.asks) || (s.kind === "note" && !s.error)) continue;
+    const of = s.within ?? "";
+    kids.set(of, [...(kids.get(of) ?? []), s]);
+  }
+  const walk = (of: string): Step[] => (kids.get(of) ?? []).flatMap((s) => [s, ...walk(s.path)]);
+  return walk("");
+}
 export const failed = (s: Step) => Boolean(s.error || s.data?.failed || s.data?.refused);
 export const title = (s: Step) => (s.kind === "await" ? "waits for " + [...new Set(s.name.split("|").map((n) => n.split("@")[0]))].join(" or ") : s.kind === "model" ? "answer" : s.name || s.kind);
 export const depth = (r: Run, s: Step): number => { let n = 0; for (let p = s.within; p && n < 8; p = r.byPath.get(p)?.within) n++; return n; };

@@ -26,24 +26,21 @@ export default function Talk({ id }: { id?: string }) {
 }
 
 function Conversation({ id }: { id: string }) {
-  const { data: d, again } = useCall<Detail>("jobs/show", { job: id }), run = useRun(id, again), end = useRef<HTMLDivElement>(null), [said, setSaid] = useState<{ at: number; text: string }[]>([]);
+  const { data: d, again } = useCall<Detail>("jobs/show", { job: id }), run = useRun(id, again), end = useRef<HTMLDivElement>(null);
   const list = shown(run), status = run.status || d?.job.status || "";
   useEffect(() => { end.current?.scrollIntoView({ block: "end" }); }, [list.length, status]);
   if (!d) return <Empty>Loading…</Empty>;
-  const rows: ({ step: Step } | { said: string })[] = list.map((step) => ({ step }));
-  for (const s of [...said].reverse()) rows.splice(s.at, 0, { said: s.text });
   return <section aria-label="Conversation" className="conversation">
     <p className="crumb"><Status of={status} /> <a href={to("jobs", id)}>All steps of {id}</a></p>
     <div className="turns">
       {d.job.input?.prompt && <div className="mine"><Markdown text={d.job.input.prompt} /></div>}
-      {rows.map((r, i) => "said" in r ? <div key={i} className="mine"><Markdown text={r.said} /></div> : <Turn key={i} s={r.step} running={status === "running"} />)}
+      {list.map((s) => s.kind === "said" ? <div key={s.path} className="mine"><Markdown text={s.text} /></div> : <Turn key={s.path} s={s} running={status === "running"} />)}
       {d.questions?.map((q) => <Asked key={q.path} job={d.job} q={q} of />)}
       {["failed", "limit", "interrupted", "stuck"].includes(status) && <p className="problem">{visible(run.reason ?? d.job.reason ?? status)}</p>}
       <div ref={end} />
     </div>
     <Say label={status === "running" ? "It reads this before its next answer" : "Your message"} button="Send" send={async (text) => {
       await call("jobs/send", { job: id, options: { text } });
-      setSaid((all) => [...all, { at: list.length + all.length, text }]);
       if (status !== "running") await call("jobs/start", { job: id, options: { live: true } });
       again();
     }} />

@@ -65,7 +65,7 @@ export interface Agent { name: string; description: string; model?: string; inpu
 export interface Pipeline { name: string; description: string; steps: number; layer: string }
 export interface Model { model: string; lacks?: string; note?: string }
 export interface Submitted { job: Job }
-export interface Listing<T> { items: T[] | null }
+export interface Listing<T> { items: T[] | null; problems?: { file?: string; line?: number; severity: string; message: string; hint?: string }[] }
 
 export interface Known {
   key: string; project: string; type: string; message: string; outcome: string; cost_usd?: number; tokens?: number; at: string;

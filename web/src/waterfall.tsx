@@ -9,7 +9,7 @@ function rows(run: Run): Row[] {
   const out: Row[] = [];
   for (const s of shown(run)) {
     const last = out.at(-1), deep = depth(run, s), plain = s.kind === "tool" && !failed(s) && !s.tries.length;
-    if (plain && last && last.deep === deep && last.steps[0].kind === "tool" && last.steps[0].name === s.name && !failed(last.steps[0])) last.steps.push(s);
+    if (plain && last && last.deep === deep && last.steps[0].kind === "tool" && last.steps[0].name === s.name && last.steps[0].within === s.within && !failed(last.steps[0])) last.steps.push(s);
     else out.push({ label: title(s), steps: [s], deep });
   }
   return out;
@@ -51,7 +51,7 @@ export default function Waterfall({ run, status }: { run: Run; status: string })
     <div className="legend"><span><i className="bar run" />running</span><span><i className="bar wait" />waiting for a person</span><span><i className="bar bad" />failed</span>
       {gaps.length > 0 && <label className="check"><input type="checkbox" checked={fold} onChange={(e) => setFold(e.target.checked)} /> fold what is idle</label>}<span>{took(to - run.began)} in all</span></div>
     <ol className="waterfall">{list.map((r, i) => {
-      const long = r.steps.reduce((n, x) => n + (x.ended ?? to) - x.began, 0);
+      const long = r.steps.reduce((n, x) => n + (x.ended ?? to) - x.began, 0), end = of(Math.max(...r.steps.map((x) => x.ended ?? to)));
       return <li key={i}>
         <a className="label" style={{ paddingInlineStart: r.deep * 12 }} href="#step" onClick={(e) => { e.preventDefault(); document.getElementById("tab-steps")?.click(); setTimeout(() => { const el = document.getElementById("step-" + r.steps[0].path) as HTMLDetailsElement | null; if (el) { el.open = true; el.scrollIntoView({ block: "center" }); el.querySelector("summary")?.focus(); } }, 50); }}>
           {visible(r.label)}{r.steps.length > 1 && <small> × {r.steps.length}</small>}<span className="hidden">, {took(long)}{r.steps.some(failed) ? ", failed" : ""}</span></a>
@@ -64,7 +64,7 @@ export default function Waterfall({ run, status }: { run: Run; status: string })
               return <span key={x.path + k} className={"bar " + (x.kind === "await" ? "wait" : bad ? "bad" : x.kind === "agent" || x.kind === "part" ? "part" : x.kind === "model" ? "model" : "run") + (x.ended ? "" : " open")} style={{ left: pct(a), width: `max(3px, ${pct(b - a)})` }} />;
             });
           })}
-          <span className="long" style={of(r.steps.at(-1)!.ended ?? to) > 0.82 ? { right: pct(1 - of(r.steps[0].began)), paddingInlineEnd: 6 } : { left: pct(of(r.steps.at(-1)!.ended ?? to)), paddingInlineStart: 6 }}>{took(long)}</span>
+          <span className="long" style={end > 0.82 ? { right: pct(1 - of(r.steps[0].began)), paddingInlineEnd: 6 } : { left: pct(end), paddingInlineStart: 6 }}>{took(long)}</span>
         </div>
       </li>;
     })}</ol>

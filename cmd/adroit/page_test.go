@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/internal/dev/testenv"
+)
+
+// The page in a browser: a job is started from the form, watched, answered by keyboard, looked at and undone; the
+// server is killed and comes back; axe finds nothing at two widths, in dark and light.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	installed := testenv.NeedsVariable(t, "WEB", "install.sh ../../../web")
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		testenv.Missing(t, "chromium is not installed; .ci/run installs it")
+	}
+	turns := `turns:
+  - text: "I write the greeting, and then wait until it **may go**: <img src=x onerror=alert(1)> [here](javascript:alert(1)) \u202Ehidden\n\n- one file\n- one command"
+    calls: [{name: write_file, args: {path: a.txt, content: "Good day\n"}}]
+  - calls: [{name: shell, args: {command: "./greet.sh"}}]
+  - calls: [{name: finish, args: {summary: "The file greets in another way."}}]
+`
+	p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": handAgent, "repo/a.txt": "Hello\n", "repo/gate": "shut\n", "repo/greet.sh": "#!/bin/sh\nuntil grep -q go gate; do sleep 0.05; done\nprintf '\\033[32mready\\033[0m\\n'\n", "turns.yaml": turns,
+		"home/.config/adroit/pipelines/tidy.yaml": "name: tidy\ndescription: Look twice, ask, and end.\nsteps:\n  - id: look\n    parallel:\n      - {id: left, run: echo left}\n      - {id: right, run: echo right}\n  - id: ask\n    await: {signal: go, question: \"Go on?\"}\n  - id: last\n    run: echo last\n"})
+	if err := os.Chmod(p.path("repo/greet.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	served := startServer(t, p.bin, p.env, p.path("repo"), "serve", "--listen", "127.0.0.1:0")
+	address := strings.TrimPrefix(served.url, "http://")
+	cmd := exec.CommandContext(t.Context(), "node", "../../web/walk.js", installed, <-served.link, p.path("repo"), p.path("turns.yaml"))
+	cmd.Env = append(os.Environ(), "CHROMIUM="+chromium, "HOME="+p.path("home"))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait() // what it came to is its last line
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		what, of, _ := strings.Cut(lines.Text(), " ")
+		reply := ""
+		switch what {
+		case "gate": // in place: a command in the sandbox need not see a file that is made meanwhile
+			if err := os.WriteFile(p.path("repo/gate"), []byte(of+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		case "read":
+			reply = strings.TrimSpace(p.read("repo/" + of))
+		case "kill":
+			_ = served.Process.Kill()
+			_ = served.Wait()
+		case "serve":
+			served = startServer(t, p.bin, p.env, p.path("repo"), "serve", "--listen", address)
+		case "done":
+			t.Logf("%s looks", of)
+			return
+		case "failed":
+			var why string
+			if err := json.Unmarshal([]byte(of), &why); err != nil {
+				why = of
+			}
+			t.Fatal(why)
+		}
+		fmt.Fprintln(in, reply)
+	}
+	t.Fatal("the walk ended without a word")
+}
+
+// What is embedded is what web/ is built to.
+func TestPageIsBuilt(t *testing.T) {
+	t.Parallel()
+	installed := testenv.NeedsVariable(t, "WEB", "install.sh ../../../web")
+	dir := t.TempDir()
+	for _, name := range []string{".", "public", "src"} {
+		files, err := os.ReadDir(filepath.Join("../../web", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(dir, "web", name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if !f.Type().IsRegular() {
+				continue
+			}
+			b, err := os.ReadFile(filepath.Join("../../web", name, f.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "web", name, f.Name()), b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := os.Symlink(filepath.Join(installed, "node_modules"), filepath.Join(dir, "web/node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"node_modules/typescript/bin/tsc"}, {"node_modules/vite/bin/vite.js", "build", "--logLevel", "warn"}} {
+		cmd := exec.CommandContext(t.Context(), "node", args...)
+		cmd.Dir = filepath.Join(dir, "web")
+		if b, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", args[0], err, b)
+		}
+	}
+	if b, err := exec.Command("diff", "-r", filepath.Join(dir, "pkg/api/page"), "../../pkg/api/page").CombinedOutput(); err != nil {
+		t.Errorf("pkg/api/page is not what web/ is built to; npm run build in web/ builds it: %v\n%.2000s", err, b)
+	}
+}

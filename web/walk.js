@@ -1,0 +1,166 @@
+// The walk of a browser through the page, for TestPage of cmd/adroit, which starts the server, stops it and
+// looks at the files. A line on standard output asks it for something; it answers with a line.
+import { createRequire } from "node:module";
+import { createInterface } from "node:readline";
+import assert from "node:assert/strict";
+
+const [installed, link, repo, model] = process.argv.slice(2);
+const require = createRequire(installed + "/package.json");
+const { chromium } = require("playwright-core");
+const { AxeBuilder } = require("@axe-core/playwright");
+
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const ask = async (what) => { console.log(what); return (await lines.next()).value; };
+
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
+const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+const page = await context.newPage();
+page.setDefaultTimeout(60_000);
+const faults = [], foreign = [];
+const origin = new URL(link).origin;
+let gone = false; // the server, so that requests fail
+page.on("pageerror", (e) => faults.push(e.message));
+page.on("console", (m) => { if (m.type() === "error" && !gone && !/ERR_(CONNECTION|INCOMPLETE)|Failed to load resource/.test(m.text())) faults.push(m.text()); });
+page.on("request", (r) => { if (!r.url().startsWith(origin) && !r.url().startsWith("blob:")) foreign.push(r.url()); });
+
+// look checks what is on the screen: nothing hides to the right, and axe finds nothing.
+let looks = 0;
+async function look(what) {
+  for (const [width, height, scheme] of looks % 4 ? [[1280, 800, "light"], [390, 844, "dark"]] : [[1280, 800, "dark"], [390, 844, "light"]]) {
+    await page.setViewportSize({ width, height });
+    await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
+    await page.waitForTimeout(60);
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.equal(over, 0, `${what} at ${width} is ${over} pixels too wide`);
+    const found = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]).analyze();
+    assert.deepEqual(found.violations.map((v) => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html + " " + (n.any[0]?.message ?? "")).join("; ")}`), [], `${what} at ${width}, ${scheme}`);
+    looks++;
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+const go = async (place) => { await page.goto(origin + "/#/" + place); };
+const see = (text) => page.getByText(text).first().waitFor();
+const tab = (name) => page.getByRole("tab", { name }).click();
+const status = (text) => page.locator(".head .status", { hasText: text }).waitFor();
+
+try {
+  await page.goto(link);
+  await page.waitForURL(origin + "/");
+  await see("Nobody waits for you");
+  assert.equal(await page.evaluate(() => document.cookie), "", "a script can read the cookie");
+  await look("empty inbox");
+
+  // Start from the form.
+  await go("start");
+  await page.getByLabel("Agent or pipeline").selectOption("hand");
+  await page.getByLabel("What is to be done").fill("Greet in a.txt");
+  await page.getByLabel("Directory").fill(repo);
+  await page.getByLabel("Model").fill("script:" + model);
+  await page.getByText("Limits").click();
+  await page.getByLabel("Turns").fill("9");
+  assert.equal(await page.locator(".copy code").innerText(), `adroit run hand 'Greet in a.txt' -C ${repo} -m script:${model} --max-turns 9`);
+  await page.getByRole("button", { name: "Check" }).click();
+  await see("What would run");
+  await look("start");
+  await page.getByRole("button", { name: "Start", exact: true }).click();
+
+  // Watch it live, and answer by keyboard.
+  await page.waitForURL(/#\/jobs\/J/);
+  const job = page.url().split("/").pop();
+  await status("waiting");
+  await page.getByRole("link", { name: "Inbox" }).click();
+  await see("May it run");
+  assert.match(await page.locator(".ask .command").innerText(), /greet\.sh/);
+  await see("Always adds the rule");
+  await look("inbox");
+  await page.locator("article.ask").focus();
+  await page.keyboard.press("a");
+  await see("Nobody waits for you");
+  await go("jobs/" + job);
+  await status("running");
+  await page.locator(".step.running", { hasText: "shell" }).waitFor();
+  await look("running job");
+  await ask("gate go");
+  await status("done");
+  await see("Why it is done");
+  assert.equal(await page.locator("main img, main a[href^=javascript], main script").count(), 0, "words of a model became elements");
+  await see("\\u{202e}hidden");
+  await page.locator(".step.tool", { hasText: "shell" }).locator("summary").first().click();
+  await page.locator(".term .ansi-green", { hasText: "ready" }).waitFor();
+  await look("job");
+  await tab("Waterfall");
+  await page.locator(".bar.wait").first().waitFor();
+  await look("waterfall");
+  await tab("Graph");
+  await page.locator(".graph svg .node").first().waitFor();
+  await look("graph");
+
+  // See the diff, and undo after a look at it.
+  await tab("Changes");
+  await page.locator(".diff .added", { hasText: "Good day" }).first().waitFor();
+  assert.equal(await ask("read a.txt"), "Good day");
+  await page.getByRole("button", { name: "Undo all…" }).click();
+  await see("Undo takes back");
+  await look("undo");
+  await page.locator(".undo").getByRole("button", { name: /^Undo \d/ }).click();
+  await see("Undone.");
+  assert.equal(await ask("read a.txt"), "Hello");
+  await tab("Artifacts");
+
+  // Lose the server and come back.
+  await go("jobs");
+  await look("jobs");
+  await page.getByRole("link", { name: "Greet in a.txt" }).first().click();
+  await page.getByRole("button", { name: "Retry" }).click();
+  await page.waitForURL((u) => /#\/jobs\/J/.test(u.hash) && !u.hash.endsWith(job));
+  await ask("gate shut");
+  await page.getByRole("button", { name: /Deny…/ }).click();
+  await page.getByLabel("Why not, and what instead").fill("not now");
+  await page.getByRole("button", { name: "Back" }).click();
+  await page.getByRole("button", { name: /Allow once/ }).click();
+  await page.locator(".step.running", { hasText: "shell" }).waitFor();
+  gone = true;
+  await ask("kill");
+  await see("Offline.");
+  await look("offline");
+  await ask("gate go");
+  await ask("serve");
+  await see("The server is back.");
+  gone = false;
+  await status("interrupted");
+  await page.getByRole("button", { name: "Resume" }).click();
+  await status("done");
+  const paths = await page.locator(".step").evaluateAll((all) => all.map((s) => s.id));
+  assert.equal(new Set(paths).size, paths.length, "a step is there twice");
+
+  // A pipeline: its graph as declared, an answer in words.
+  await go("start/tidy");
+  await page.getByLabel("Directory").fill(repo);
+  await page.getByLabel("What is to be done").fill("tidy up");
+  await page.getByRole("button", { name: "Start", exact: true }).click();
+  await status("waiting");
+  await tab("Graph");
+  await page.getByRole("button", { name: "As declared" }).click();
+  await page.locator(".graph .node.wait").first().waitFor();
+  await look("pipeline");
+  await page.getByLabel("Answer").fill("yes");
+  await page.getByRole("button", { name: "go", exact: true }).click();
+  await status("done");
+
+  await go("compare/" + job + "/" + page.url().split("/").pop());
+  await page.locator(".compared").waitFor();
+  await look("compare");
+  await go("costs");
+  await see("By agent");
+  await look("costs");
+  await go("talk");
+  await see("Ask about a project");
+  await look("talk");
+  assert.deepEqual(faults, []);
+  assert.deepEqual(foreign, [], "the page asked another server");
+  console.log(`done ${looks}`);
+} catch (e) {
+  console.log("failed " + JSON.stringify(`${e.stack}\n${faults.join("\n")}\n${page.url()}\n${await page.locator("main").innerText().catch(() => "")}`));
+}
+await browser.close();
+process.exit(0);
