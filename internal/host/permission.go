@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/match"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/internal/work/process"
@@ -123,7 +124,10 @@ func (h Host) permitted(use turn.ToolCall, emit event.Sink) ToolHandler {
 	}
 	return func(ctx context.Context, p Invocation) (tools.Result, error) {
 		may := may
-		may.Rules = withTargets(may.Rules, p.Env)
+		var err error
+		if may.Rules, err = withTargets(ctx, may.Rules, p.Env); err != nil {
+			return tools.Result{}, err
+		}
 		v, leaks := verdict(may, p, h.confinement, h.command(may, p), h.policy(ctx, use.Approved, p))
 		if v.Do != permit.Allow {
 			args, _ := p.Tool.Input.Repair(p.Args)
@@ -187,34 +191,61 @@ func (h Host) permitted(use turn.ToolCall, emit event.Sink) ToolHandler {
 }
 
 // withTargets adds to rules that narrow those for what their paths lead to: a link in a rule
-// stands for its target, too.
-func withTargets(rules permit.Rules, env *tools.Env) permit.Rules {
+// stands for its target, too, also one that a wildcard finds.
+func withTargets(ctx context.Context, rules permit.Rules, env *tools.Env) (permit.Rules, error) {
 	if env == nil || env.Files == nil {
-		return rules
+		return rules, nil
 	}
 	out := rules
-	for _, r := range rules {
-		if !r.Narrows() || r.Path == "" {
-			continue
-		}
-		parts := strings.Split(r.Path, "/")
-		named := slices.IndexFunc(parts, func(p string) bool { return strings.ContainsAny(p, "*?[{\\") })
-		if named < 0 {
-			named = len(parts)
-		}
-		plain := path.Join(parts[:named]...)
-		real, err := env.Files.Real(plain)
-		if plain == "" || err != nil || real == plain {
-			continue
-		}
+	add := func(r permit.Rule, real string, rest []string) {
 		to := r
-		to.Path = path.Join(append([]string{real}, parts[named:]...)...)
+		to.Path = path.Join(append([]string{real}, rest...)...)
 		if to.Why == "" {
 			to.Why = "the rule: " + r.String() + ", which leads to " + to.Path
 		}
 		out = append(slices.Clip(out), to)
 	}
-	return out
+	var links []string
+	listed := false
+	for _, r := range rules {
+		if !r.Narrows() || r.Path == "" {
+			continue
+		}
+		parts := strings.Split(strings.TrimPrefix(r.Path, "./"), "/")
+		named := slices.IndexFunc(parts, func(p string) bool { return strings.ContainsAny(p, "*?[{\\") })
+		if named < 0 {
+			named = len(parts)
+		}
+		plain := path.Join(parts[:named]...)
+		if real, err := env.Files.Real(plain); plain != "" && err == nil && real != plain {
+			add(r, real, parts[named:])
+		}
+		if named == len(parts) {
+			continue
+		}
+		if !listed {
+			var err error
+			if links, err = env.Files.Links(ctx); err != nil {
+				return nil, err
+			}
+			listed = true
+		}
+		for _, link := range links {
+			rests := match.Rests(parts, strings.Split(link, "/"))
+			if match.Covers(r.Path, link, true) {
+				rests = [][]string{nil}
+			}
+			if len(rests) == 0 {
+				continue
+			}
+			if real, err := env.Files.Real(link); err == nil && real != link { // else it leads out, where no tool follows
+				for _, rest := range rests {
+					add(r, real, rest)
+				}
+			}
+		}
+	}
+	return out, nil
 }
 
 // keptPaths are the paths of rules that what a call starts must not change, or not without

@@ -1,9 +1,11 @@
 package workspace
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
@@ -55,6 +57,24 @@ func (f *Files) Real(name string) (string, error) {
 		return "", err
 	}
 	return f.Tree.Resolve(name, p, true)
+}
+
+// Links lists the symbolic links of the workspace, without those in directories of dependencies.
+func (f *Files) Links(ctx context.Context) (links []string, err error) {
+	err = rootfs.WalkDir(f.Tree.Root, ".", func(p string, e *rootfs.Entry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return nil // nobody can look into it
+		case e.IsDir() && slices.Contains(rootfs.DependencyDirs, e.Name()):
+			return fs.SkipDir
+		case e.Type()&fs.ModeSymlink != 0:
+			links = append(links, p)
+		}
+		return nil
+	})
+	return links, err
 }
 
 // CheckPath returns an error if p, a clean name, must not be used: nobody may, or

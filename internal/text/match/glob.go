@@ -67,6 +67,37 @@ func Covers(pattern, p string, generous bool) bool {
 	return covers(pattern, p, false)
 }
 
+// Rests returns what is left of a pattern below a name that its beginning matches: for the pattern
+// conf/*/key and the name conf/a it is key. Both come by their elements.
+func Rests(pattern, name []string) (rests [][]string) {
+	skip := func(at []bool) []bool { // ** stands for none, too
+		for i := range pattern {
+			at[i+1] = at[i+1] || at[i] && pattern[i] == "**"
+		}
+		return at
+	}
+	at := make([]bool, len(pattern)+1)
+	at[0] = true
+	at = skip(at)
+	for _, n := range name {
+		next := make([]bool, len(at))
+		for i := range pattern {
+			if at[i] && pattern[i] == "**" {
+				next[i] = true
+			} else if at[i] && Covers(pattern[i], n, true) {
+				next[i+1] = true
+			}
+		}
+		at = skip(next)
+	}
+	for i, here := range at {
+		if here {
+			rests = append(rests, pattern[i:])
+		}
+	}
+	return rests
+}
+
 func covers(pattern, p string, generous bool) bool {
 	pattern = strings.TrimSuffix(strings.TrimPrefix(pattern, "./"), "/")
 	p = path.Clean(p)
