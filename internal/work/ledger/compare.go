@@ -216,10 +216,14 @@ func (s *Snapshot) nameGit() error {
 
 // nameExclude records that the command changed the repository's .git/info/exclude.
 func (s *Snapshot) nameExclude(t *rootfs.Tree) error {
-	if s.reopened || s.exclude == excludeOf(t) {
-		return nil
+	var err error
+	if s.otherUser {
+		err = s.Ledger.NotePartial("what git ignores by core.excludesFile changed while a command ran, which an undo leaves as it is")
 	}
-	return s.Ledger.NotePartial("a command changed .git/info/exclude, which an undo leaves as it is")
+	if s.reopened || s.exclude == excludeOf(t) {
+		return err
+	}
+	return errors.Join(err, s.Ledger.NotePartial("a command changed .git/info/exclude, which an undo leaves as it is"))
 }
 
 // Recall takes into the states before the command the files that were as the

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -308,6 +309,7 @@ func (s *Snapshot) KeepIgnored(ctx context.Context) error {
 		return err
 	}
 	defer s.noteTraits(t) // also of what is kept
+	s.user = userExcludes(ctx, t)
 	s.ignored, s.large = map[string]bool{}, map[string]fileStamp{}
 	s.deps, s.big = slices.Concat(w.made, w.big), map[string]fileStamp{}
 	for _, d := range w.made {
@@ -426,6 +428,32 @@ func excludeOf(t *rootfs.Tree) string {
 	return string(b)
 }
 
+// userExcludes returns the file of the setting core.excludesFile with its content, which a command
+// without a sandbox can change.
+func userExcludes(ctx context.Context, t *rootfs.Tree) string {
+	if _, _, ok := t.Repository(); !ok {
+		return ""
+	}
+	out, _ := t.Git(ctx, nil, "config", "--type=path", "--get", "core.excludesFile") // fails if it is not set
+	file := strings.TrimSuffix(string(out), "\n")
+	if file == "" {
+		base := os.Getenv("XDG_CONFIG_HOME")
+		if base == "" {
+			base = filepath.Join(os.Getenv("HOME"), ".config")
+		}
+		file = filepath.Join(base, "git", "ignore")
+	} else if !filepath.IsAbs(file) {
+		file = filepath.Join(t.Dir, file)
+	}
+	dir, err := unix.Open(filepath.Dir(file), rootfs.PathOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return file
+	}
+	defer unix.Close(dir)
+	b, _ := rootfs.ReadAt(dir, filepath.Base(file), MaxIgnored) // what cannot be read has git ignore nothing
+	return file + "\x00" + string(b)
+}
+
 // findNew adds to the states after a command the files that are new and that git
 // ignores, where something else is ignored than before: by the rules before, they
 // are work. Whether one would have been ignored then too is not asked.
@@ -437,6 +465,7 @@ func (s *Snapshot) findNew(ctx context.Context, t *rootfs.Tree, after map[string
 	if err != nil {
 		return err
 	}
+	s.otherUser = s.user != userExcludes(ctx, t)
 	rules := s.otherRules(t, after)
 	names := slices.DeleteFunc(w.names, func(p string) bool { return s.wasIgnored(p) || s.Listed(p) })
 	if !rules && !slices.ContainsFunc(names, isRule) && !s.IndexChanged(t) {
@@ -453,7 +482,7 @@ func isRule(p string) bool { return p == ".gitignore" || strings.HasSuffix(p, "/
 
 // otherRules reports whether what git ignores is decided by other files than before.
 func (s *Snapshot) otherRules(t *rootfs.Tree, after map[string]rootfs.State) bool {
-	rules := s.exclude != excludeOf(t)
+	rules := s.otherUser || s.exclude != excludeOf(t)
 	for p := range after {
 		rules = rules || isRule(p) && !after[p].Equal(s.before[p])
 	}

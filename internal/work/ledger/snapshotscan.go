@@ -22,29 +22,31 @@ const maxSnapBytes = 256 << 20
 // A Snapshot is how the files that git does not ignore looked before a command.
 // Use it once, for one Record.
 type Snapshot struct {
-	Ledger   *Ledger
-	Root     string
-	before   map[string]rootfs.State // but for the files that were as git's index has them
-	unkept   map[string]bool
-	index    *gitIndex            // nil: none that could be read
-	prefix   string               // of the root in the repository
-	dirty    map[string]bool      // files of the index that were not as it has them
-	ignored  map[string]bool      // of before, what git ignored; see KeepIgnored
-	large    map[string]fileStamp // of the same, what was not kept
-	traits   map[string]Traits    // of files before, where they are not those of a new one; nil: not noted
-	ctimes   map[string]int64     // of all files whose traits were noted
-	special  map[string]string    // named pipes and the like before
-	deps     []string             // directories of dependencies that git ignored before, of which nothing was kept
-	made     []string             // of deps, those that a tool has made
-	big      map[string]fileStamp // of deps, those with too many files
-	exclude  string               // see excludeOf
-	nested   []string             // repositories in the tree
-	repos    map[string]gitEntry  // what is named .git in the tree
-	reposNow map[string]gitEntry  // the same when the command has ended
-	listed   []string             // names that git listed, without those of the index
-	changed  []string             // what Record has put into the ledger; nil: nothing yet
-	began    int                  // entries of the ledger when it was taken
-	File     string               // what is needed for Record, on disk
+	Ledger    *Ledger
+	Root      string
+	before    map[string]rootfs.State // but for the files that were as git's index has them
+	unkept    map[string]bool
+	index     *gitIndex            // nil: none that could be read
+	prefix    string               // of the root in the repository
+	dirty     map[string]bool      // files of the index that were not as it has them
+	ignored   map[string]bool      // of before, what git ignored; see KeepIgnored
+	large     map[string]fileStamp // of the same, what was not kept
+	traits    map[string]Traits    // of files before, where they are not those of a new one; nil: not noted
+	ctimes    map[string]int64     // of all files whose traits were noted
+	special   map[string]string    // named pipes and the like before
+	deps      []string             // directories of dependencies that git ignored before, of which nothing was kept
+	made      []string             // of deps, those that a tool has made
+	big       map[string]fileStamp // of deps, those with too many files
+	exclude   string               // see excludeOf
+	user      string               // see userExcludes
+	otherUser bool                 // that has changed
+	nested    []string             // repositories in the tree
+	repos     map[string]gitEntry  // what is named .git in the tree
+	reposNow  map[string]gitEntry  // the same when the command has ended
+	listed    []string             // names that git listed, without those of the index
+	changed   []string             // what Record has put into the ledger; nil: nothing yet
+	began     int                  // entries of the ledger when it was taken
+	File      string               // what is needed for Record, on disk
 	// looking: nothing may be written, so content from git stays in memory.
 	looking bool
 	secrets func() map[inode]bool // see secretFiles
