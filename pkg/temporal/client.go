@@ -239,7 +239,18 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	var a reply
-	if err := run.Get(req.Context(), &a); err != nil {
+	got := make(chan error, 1)
+	go func() { got <- run.Get(req.Context(), &a) }()
+	select {
+	case err = <-got:
+	case <-time.After(callPatience):
+		if d, err := t.c.DescribeWorkflowExecution(req.Context(), run.GetID(), run.GetRunID()); err == nil && d.GetWorkflowExecutionInfo().GetHistoryLength() <= untaken {
+			_ = t.c.TerminateWorkflow(req.Context(), run.GetID(), run.GetRunID(), "no worker has taken it")
+			return nil, away(host)
+		}
+		err = <-got
+	}
+	if err != nil {
 		if req.Context().Err() != nil { // nobody waits for it any more: a worker that comes later must not do it
 			_ = t.c.TerminateWorkflow(context.WithoutCancel(req.Context()), run.GetID(), run.GetRunID(), "the caller has gone")
 		}
@@ -252,6 +263,10 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.Status, Header: a.Header, Body: body, Request: req}, nil
 }
 
+// callPatience is how long a call waits for a worker of any host, which may be another one than
+// that which answers. A workflow that none has taken has untaken events at most.
+const callPatience, untaken = 8 * time.Second, 3
+
 // hostOf is the queue of the host of a job, or of any host.
 func (t *Cluster) hostOf(ctx context.Context, job string) (string, error) {
 	if job == "" {
@@ -259,7 +274,7 @@ func (t *Cluster) hostOf(ctx context.Context, job string) (string, error) {
 	}
 	d, err := t.c.DescribeWorkflowExecution(ctx, job, "")
 	if errors.As(err, new(*serviceerror.NotFound)) {
-		return t.queue, nil // that of an earlier time, or a part of an id
+		return t.find(ctx, job) // it never started, or long ago, or it is a part of an id
 	}
 	if err != nil {
 		return "", err
@@ -274,8 +289,37 @@ func (t *Cluster) hostOf(ctx context.Context, job string) (string, error) {
 	return host, nil
 }
 
+// find is the queue of the one host that knows a job, or of any.
+func (t *Cluster) find(ctx context.Context, ref string) (string, error) {
+	hosts, err := t.hosts(ctx, 0)
+	if err != nil || len(hosts) < 2 {
+		return t.queue, err
+	}
+	found, errs := make([]*adroit.JobDetail, len(hosts)), make([]error, len(hosts))
+	var calls sync.WaitGroup
+	for i, host := range hosts {
+		calls.Go(func() { found[i], errs[i] = t.on(host).Job(ctx, ref) })
+	}
+	calls.Wait()
+	queue, id := t.queue, ""
+	for i, host := range hosts {
+		switch {
+		case errs[i] != nil: // unless another one knows it, any will say why
+		case id != "":
+			return "", problem.Invalidf("give more of its id", "%q is %s on %s and %s on %s", ref, id, queue, found[i].Job.ID, host)
+		default:
+			queue, id = host, found[i].Job.ID
+		}
+	}
+	return queue, nil
+}
+
 // errAway is a host that does not answer.
 var errAway = errors.New("it does not answer: no worker of it polls Temporal")
+
+func away(host string) error {
+	return problem.WithHint(fmt.Errorf("the host %s: %w", host, errAway), "adroit worker, in its data directory, makes it answer; its jobs wait for it")
+}
 
 // answer explains why a host gave no answer.
 func answer(host string, err error) error {
@@ -286,7 +330,7 @@ func answer(host string, err error) error {
 	case errors.As(err, &refused) && refused.Type() == refusedType && refused.Details(p) == nil:
 		return p
 	case errors.As(err, &timeout):
-		return problem.WithHint(fmt.Errorf("the host %s: %w", host, errAway), "adroit worker, in its data directory, makes it answer; its jobs wait for it")
+		return away(host)
 	case errors.As(err, &refused):
 		return errors.New(refused.Message())
 	}
@@ -309,7 +353,7 @@ func (r *remote) Submit(ctx context.Context, q adroit.Request) (*adroit.Submitte
 			return nil, problem.AsError(err)
 		}
 	}
-	var refused, away error
+	var refused, absent error
 	for _, host := range hosts {
 		q.Engine, q.Host = "temporal", host
 		s, err := r.t.on(host).Submit(ctx, q)
@@ -319,12 +363,12 @@ func (r *remote) Submit(ctx context.Context, q adroit.Request) (*adroit.Submitte
 		case ctx.Err() != nil:
 			return nil, problem.AsError(context.Cause(ctx))
 		case errors.Is(err, errAway):
-			away = cmp.Or(away, err)
+			absent = cmp.Or(absent, err)
 		default:
 			refused = cmp.Or(refused, err)
 		}
 	}
-	if err := cmp.Or(refused, away); err != nil {
+	if err := cmp.Or(refused, absent); err != nil {
 		return nil, problem.AsError(err)
 	}
 	return nil, problem.WithHint(errors.New("no worker polls Temporal: nobody can take the job"), "adroit worker makes this machine one")
@@ -507,23 +551,35 @@ func (r *remote) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
 	}
 }
 
+// followPatience is for how long a host may be away while its job is followed.
+const followPatience = time.Minute
+
 // Events implements [adroit.JobReader]. It asks again and again: an answer has a bounded size,
-// and those that are followed come a second late, without pieces of answers.
+// and those that are followed come a second late, without pieces of answers. A host that is
+// exchanged meanwhile ends nothing.
 func (r *remote) Events(ctx context.Context, ref string, o adroit.EventOptions) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
+		var left time.Time // since when the host is away
 		for {
-			before := o.After
+			before, gone := o.After, false
 			for ev, err := range r.Client.Events(ctx, ref, o) {
+				if gone = o.Follow && errors.Is(err, errAway) && (left.IsZero() || time.Since(left) < followPatience); gone {
+					break
+				}
 				if o.After = max(o.After, ev.Seq); !yield(ev, err) || err != nil {
 					return
 				}
 			}
-			if o.After > before {
+			switch {
+			case gone && left.IsZero():
+				left = time.Now()
 				continue
-			}
-			if !o.Follow {
+			case gone || o.After > before:
+				continue
+			case !o.Follow:
 				return
 			}
+			left = time.Time{}
 			d, err := r.Job(ctx, ref)
 			if err != nil {
 				yield(event.Event{}, err)

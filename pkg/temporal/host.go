@@ -92,12 +92,15 @@ func (w *Worker) on(c client.Client) *Worker {
 	}
 	w.ctx, w.stop = context.WithCancelCause(context.Background())
 	w.open = map[string]*held{}
-	shared := worker.New(c, w.o.Queue, worker.Options{Identity: w.o.Host, StickyScheduleToStartTimeout: 2 * time.Second})
-	own := worker.New(c, w.o.Host, worker.Options{Identity: w.o.Host, DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: w.o.AtOnce, WorkerStopTimeout: 10 * time.Second})
+	shared := worker.New(c, w.o.Queue, worker.Options{Identity: w.o.Host, StickyScheduleToStartTimeout: 2 * time.Second, WorkerStopTimeout: 5 * time.Second})
+	own := worker.New(c, w.o.Host, worker.Options{Identity: w.o.Host, DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: w.o.AtOnce, WorkerStopTimeout: drainTime})
 	w.register(shared, own)
 	w.workers = []worker.Worker{shared, own}
 	return w
 }
+
+// drainTime is how long a worker that stops waits for the steps under way.
+const drainTime = 30 * time.Second
 
 // registry is what a worker of the SDK and its test environment have in common.
 type registry interface {
@@ -143,12 +146,12 @@ func (w *Worker) Start() error {
 	return nil
 }
 
-// Stop stops polling, interrupts what is performed, and gives back all jobs, which go on with
-// the next worker of the host.
+// Stop stops polling, lets the steps under way end, interrupts those that do not in drainTime,
+// and gives back all jobs, which go on with the next worker of the host.
 func (w *Worker) Stop() {
-	w.workers[0].Stop()
-	w.stop(jobs.ErrStopped)
 	w.workers[1].Stop()
+	w.stop(jobs.ErrStopped)
+	w.workers[0].Stop()
 	for id := range w.sessions() {
 		w.leave(id, jobs.ErrStopped)
 	}

@@ -2,23 +2,32 @@ package temporal
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	sdk "go.temporal.io/api/sdk/v1"
 
 	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/adroit/adroittest"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
@@ -66,7 +75,8 @@ func effect(ctx context.Context, env *tools.Env, in struct {
 
 // work is a worker with a scripted model and two tools: work may be repeated, push may not.
 func work(address, data, file string) error {
-	ctx := context.Background()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
 	model, err := script.Load(file)
 	if err != nil {
 		return err
@@ -84,13 +94,13 @@ func work(address, data, file string) error {
 		Model:   "script/turns",
 		Storage: adroit.Storage{Data: data, Store: sqlite.Store(data), Elsewhere: t},
 		Definitions: adroit.Definitions{Literals: []agents.DynamicAgent{
-			{Name: "worker", Description: "Works.", Prompt: "You work.", Tools: []string{"work", "push"}},
+			{Name: cmp.Or(os.Getenv("AGENT"), "worker"), Description: "Works.", Prompt: "You work.", Tools: []string{"work", "push"}},
 		}},
 	})
 	if err != nil {
 		return err
 	}
-	return t.Work(ctx, rt, data, "", func(host string) { fmt.Println("ready", host) })
+	return errors.Join(t.Work(ctx, rt, data, "", func(host string) { fmt.Println("ready", host) }), rt.Close())
 }
 
 // A rig is a Temporal server, a worker and a client, each killed and started at will.
@@ -101,6 +111,7 @@ type rig struct {
 	bin     string // the server's program
 	server  *exec.Cmd
 	worker  *exec.Cmd
+	host    string // of worker
 	cluster *Cluster
 	adroit.Client
 }
@@ -157,22 +168,28 @@ func (r *rig) serve() {
 }
 
 // work starts a worker, and returns when it polls.
-func (r *rig) work() {
+func (r *rig) work() { r.worker, r.host = r.workFor("data", "worker") }
+
+// workFor starts the worker of a data directory that has one agent.
+func (r *rig) workFor(data, agent string) (c *exec.Cmd, host string) {
 	until(r.t, 60*time.Second, func() error {
-		r.worker = exec.Command(os.Args[0], "work", r.address, r.file("data"), r.file("script.yaml"))
-		r.worker.Env = append(os.Environ(), "EFFECTS="+r.file("effects"))
-		out, err := r.worker.StdoutPipe()
+		c = exec.Command(os.Args[0], "work", r.address, r.file(data), r.file("script.yaml"))
+		c.Env = append(os.Environ(), "EFFECTS="+r.file("effects"), "AGENT="+agent)
+		out, err := c.StdoutPipe()
 		if err == nil {
-			err = r.worker.Start()
+			err = c.Start()
 		}
 		if err != nil {
 			return err
 		}
-		if line, _ := bufio.NewReader(out).ReadString('\n'); !strings.HasPrefix(line, "ready") {
-			return fmt.Errorf("the worker ended: %w", r.worker.Wait())
+		line, _ := bufio.NewReader(out).ReadString('\n') // empty at its end
+		ready := false
+		if host, ready = strings.CutPrefix(strings.TrimSpace(line), "ready "); !ready {
+			return fmt.Errorf("the worker ended: %w", c.Wait())
 		}
 		return nil
 	})
+	return c, host
 }
 
 func (r *rig) kill(c *exec.Cmd) {
@@ -326,6 +343,128 @@ func TestAway(t *testing.T) {
 	r.ended(id, jobs.Done)
 	if got := r.effects(); got["end 1"] != 1 || got["end 2"] != 1 {
 		t.Errorf("effects are %v", got)
+	}
+	var by []string
+	for ev, err := range r.Events(t.Context(), id, adroit.EventOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Kind == event.Answer {
+			by = append(by, ev.Name+" "+ev.Text)
+		}
+	}
+	if !slices.Equal(by, []string{"approve by owner"}) {
+		t.Errorf("who answered is %q", by)
+	}
+}
+
+// TestDrain stops a worker in the middle of a call that must not be repeated: the call ends, the
+// next worker goes on behind it, and who follows the job sees no gap.
+func TestDrain(t *testing.T) {
+	r := newRig(t, "calls: [{name: push, args: {n: 1, delay: 3s}}]", "calls: [{name: work, args: {n: 2}}]", "text: Done.")
+	id := r.begin(executor.ApproveAll)
+	until(t, 30*time.Second, func() error {
+		if r.effects()["begin 1"] == 0 {
+			return errors.New("not begun")
+		}
+		return nil
+	})
+	followed := make(chan error, 1)
+	go func() {
+		last := int64(0)
+		for ev, err := range r.Events(context.Background(), id, adroit.EventOptions{Follow: true}) {
+			if err == nil && ev.Seq != last+1 {
+				err = fmt.Errorf("event %d follows %d", ev.Seq, last)
+			}
+			if last = ev.Seq; err != nil {
+				followed <- err
+				return
+			}
+		}
+		followed <- nil
+	}()
+	if err := r.worker.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.worker.Wait(); err != nil {
+		t.Errorf("the worker ended with %v", err)
+	}
+	if got := r.effects(); got["end 1"] != 1 {
+		t.Errorf("the call was not let end: %v", got)
+	}
+	r.work()
+	r.ended(id, jobs.Done)
+	if got := r.effects(); got["begin 1"] != 1 || got["end 2"] != 1 {
+		t.Errorf("effects are %v", got)
+	}
+	select {
+	case err := <-followed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the stream does not end with the job")
+	}
+}
+
+// TestHosts has two hosts: a request goes to the one that has its agent, the list has the jobs of
+// both, and Temporal's own interface has what people look for.
+func TestHosts(t *testing.T) {
+	r := newRig(t, "calls: [{name: push, args: {n: 1}}]", "text: Done.")
+	if err := os.Mkdir(r.file("other"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	second, host := r.workFor("other", "helper")
+	t.Cleanup(func() { r.kill(second) })
+	first := r.begin(executor.ApproveAll)
+	q := adroit.Request{Target: "helper"}
+	q.Prompt, q.Dir, q.Approve = "Help.\nPlease.", r.file("workspace"), executor.ApproveEdits
+	s, err := r.Submit(t.Context(), q)
+	if err == nil {
+		_, err = r.Start(t.Context(), s.Job.ID, adroit.StartOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ended(first, jobs.Done)
+	r.ended(s.Job.ID, jobs.Waiting)
+	q.Target = "nobody"
+	if _, err := r.Submit(t.Context(), q); err == nil || !strings.Contains(err.Error(), "nobody") {
+		t.Errorf("a request that no host can do: %v", err)
+	}
+	until(t, 10*time.Second, func() error { // Temporal's list lags
+		list, err := r.Jobs(t.Context(), adroit.ListOptions{})
+		if err != nil || len(list) != 2 || list[0].ID != s.Job.ID || list[1].ID != first {
+			return fmt.Errorf("%w: %+v", err, list)
+		}
+		return nil
+	})
+	d, err := r.cluster.c.DescribeWorkflowExecution(t.Context(), s.Job.ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := d.GetWorkflowExecutionInfo()
+	shown := map[string]string{"type": info.GetType().GetName()}
+	for _, name := range []string{"AdroitStatus", "AdroitHost", "AdroitAgent", "AdroitModel"} {
+		var v string
+		if err := json.Unmarshal(info.GetSearchAttributes().GetIndexedFields()[name].GetData(), &v); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		shown[name] = v
+	}
+	if want := map[string]string{"type": "helper", "AdroitStatus": "waiting", "AdroitHost": host, "AdroitAgent": "helper", "AdroitModel": "script/turns"}; !maps.Equal(shown, want) {
+		t.Errorf("it is shown with %v, want %v", shown, want)
+	}
+	v, err := r.cluster.c.QueryWorkflow(t.Context(), s.Job.ID, "", "__temporal_workflow_metadata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta := new(sdk.WorkflowMetadata)
+	if err := v.Get(meta); err != nil {
+		t.Fatal(err)
+	}
+	if got := meta.GetCurrentDetails(); !strings.HasPrefix(got, "waiting on "+host+", turn 1") || !strings.Contains(got, "push") {
+		t.Errorf("its details are %q", got)
 	}
 }
 
