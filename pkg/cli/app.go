@@ -77,7 +77,7 @@ func newApp(p Program) *app {
 func (a *app) env() *kit.Env {
 	return &kit.Env{
 		In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Now: time.Now, Config: a.config, Tools: a.tools, Parts: a.parts(),
-		Client: a.client, Reopen: a.reopen, Served: func() bool { return a.served() != "" }, Warn: a.warnings.print, Divert: a.warnings.divert, Interactive: a.interactive, Attendant: &a.asked, Temporary: a.temporary,
+		Client: a.client, Reopen: a.reopen, Served: func() bool { return a.served() != "" || a.runsElsewhere() }, Warn: a.warnings.print, Divert: a.warnings.divert, Interactive: a.interactive, Attendant: &a.asked, Temporary: a.temporary,
 	}
 }
 

@@ -128,7 +128,7 @@ func ended(job string, err error) error {
 // Client returns a client of all jobs and hosts of the cluster. What Temporal does not
 // answer itself is answered by the job's host, or by any for what is about no job.
 func (t *Cluster) Client() adroit.Client {
-	return &remote{t.on(""), t}
+	return &remote{Client: t.on(""), t: t}
 }
 
 // on is a client of one host.
@@ -340,7 +340,54 @@ func answer(host string, err error) error {
 // A remote is the client of jobs on Temporal: what is not here is asked of a host.
 type remote struct {
 	adroit.Client
-	t *Cluster
+	t        *Cluster
+	answered sync.Map // ids of jobs that were answered through it, and go on by themselves
+}
+
+// Start implements [adroit.JobWriter]. Who has answered a job and starts it then joins it.
+func (r *remote) Start(ctx context.Context, ref string, o adroit.StartOptions) (*adroit.Started, error) {
+	s, err := r.Client.Start(ctx, ref, o)
+	_, answered := r.answered.LoadAndDelete(ref)
+	switch {
+	case answered && errors.Is(err, errAway):
+		return nil, problem.WithHint(fmt.Errorf("%s has its answer, and goes on when its host is back: %w", ref, err), problem.Hint(err))
+	case !answered || !errors.Is(err, jobs.ErrHeld) && !errors.Is(err, jobs.ErrFinal):
+		return s, err
+	}
+	d, err := r.Job(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return &adroit.Started{Job: d.Job, Config: d.Config, Worktree: d.Worktree, Sandbox: "unknown"}, nil
+}
+
+// Job implements [adroit.JobReader]. Of a job whose host is away it has what its workflow knows,
+// if a worker of another host can ask that.
+func (r *remote) Job(ctx context.Context, ref string) (*adroit.JobDetail, error) {
+	d, gone := r.Client.Job(ctx, ref)
+	if !errors.Is(gone, errAway) {
+		return d, gone
+	}
+	soon, stop := context.WithTimeout(ctx, callPatience)
+	defer stop()
+	v, err := r.t.c.QueryWorkflow(soon, ref, "", statusQuery)
+	if err != nil {
+		return nil, gone
+	}
+	var s Status
+	if err := v.Get(&s); err != nil {
+		return nil, problem.AsError(err)
+	}
+	w, err := r.t.c.DescribeWorkflowExecution(ctx, ref, "")
+	if err != nil {
+		return nil, problem.AsError(err)
+	}
+	info := w.GetWorkflowExecutionInfo()
+	j := &jobs.Job{ID: ref, Agent: info.GetType().GetName(), Status: jobs.Interrupted, Created: info.GetStartTime().AsTime(), Updated: info.GetStartTime().AsTime(), Questions: s.Questions,
+		Reason: "its host, " + s.Host + ", is away: it goes on by itself when that is back; what it has done to files, and not committed, is there alone"}
+	d = &adroit.JobDetail{Job: j, Questions: s.Questions}
+	d.Config.Engine, d.Config.Host = "temporal", s.Host
+	return d, nil
 }
 
 // Submit has a host take the request, that of q or the one with the fewest jobs of those that
@@ -489,11 +536,24 @@ func (r *remote) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
 	return nil, problem.WithHint(fmt.Errorf("%s: the end was asked for, and its host has not confirmed it: %w", ref, err), "the job ends when its host is back")
 }
 
-// Signal answers a question, also while no worker lives: then the name is the whole one.
+// Signal answers a question, also while its host is away. While no worker lives at all, the name
+// is the whole one.
 func (r *remote) Signal(ctx context.Context, ref string, s adroit.Signal) (*adroit.SignalSent, error) {
 	sent, err := r.Client.Signal(ctx, ref, s)
+	if err == nil {
+		r.answered.Store(sent.Job.ID, true)
+	}
 	if !errors.Is(err, errAway) {
 		return sent, err
+	}
+	if d, err := r.Job(ctx, ref); err == nil {
+		for _, q := range d.Questions {
+			for _, full := range q.Signals {
+				if short, _, _ := strings.Cut(full, "@"); short == s.Name && (s.Question == "" || s.Question == q.Path) {
+					s.Name, s.Question = full, q.Path
+				}
+			}
+		}
 	}
 	l := letter{Signal: flow.Signal{Name: s.Name, Value: s.Value}}
 	by, err := json.Marshal(jobs.Answer{By: "owner", From: lock.Name(), Question: s.Question, Value: s.Value})
@@ -505,6 +565,7 @@ func (r *remote) Signal(ctx context.Context, ref string, s adroit.Signal) (*adro
 	if err := ended(ref, r.t.c.SignalWorkflow(ctx, ref, "", signalName, l)); err != nil {
 		return nil, problem.AsError(err)
 	}
+	r.answered.Store(ref, true)
 	return &adroit.SignalSent{Job: &jobs.Job{ID: ref, Status: jobs.Interrupted}, Early: true}, nil
 }
 

@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -27,12 +28,15 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/adroit/adroittest"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli"
+	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/models/script"
+	"github.com/adroit-run/adroit/pkg/parts"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -92,7 +96,7 @@ func work(address, data, file string) error {
 		},
 		Models:  map[string]llm.Model{"script": model},
 		Model:   "script/turns",
-		Storage: adroit.Storage{Data: data, Store: sqlite.Store(data), Elsewhere: t},
+		Storage: adroit.Storage{Data: data, Store: sqlite.Store(data), Elsewhere: t}, Workspace: adroit.Workspace{Trust: data},
 		Definitions: adroit.Definitions{Literals: []agents.DynamicAgent{
 			{Name: cmp.Or(os.Getenv("AGENT"), "worker"), Description: "Works.", Prompt: "You work.", Tools: []string{"work", "push"}},
 		}},
@@ -466,6 +470,56 @@ func TestHosts(t *testing.T) {
 	if got := meta.GetCurrentDetails(); !strings.HasPrefix(got, "waiting on "+host+", turn 1") || !strings.Contains(got, "push") {
 		t.Errorf("its details are %q", got)
 	}
+
+	// The host goes away: the other one's worker shows what it asks, and takes the answer.
+	r.kill(second)
+	j, err := r.Job(t.Context(), s.Job.ID)
+	if err != nil || j.Job.Status != jobs.Interrupted || len(j.Questions) != 1 || !strings.Contains(j.Job.Reason, host) {
+		t.Fatalf("%+v, %v", j, err)
+	}
+	if _, err := r.Signal(t.Context(), s.Job.ID, adroit.Signal{Name: "approve", Question: j.Questions[0].Path}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Start(t.Context(), s.Job.ID, adroit.StartOptions{}); err == nil || !strings.Contains(err.Error(), "has its answer") {
+		t.Errorf("a start while the host is away: %v", err)
+	}
+	second, _ = r.workFor("other", "helper")
+	r.ended(s.Job.ID, jobs.Done)
+}
+
+// TestCommands leads jobs on a real server by the commands of a person.
+func TestCommands(t *testing.T) {
+	r := newRig(t, "calls: [{name: push, args: {n: 1}}]", "text: Pushed.", "text: Said more.")
+	env := map[string]string{"HOME": r.dir, "ADROIT_HOME": r.file("client"), "TEMPORAL_ADDRESS": r.address}
+	command := func(code int, want string, args ...string) string {
+		t.Helper()
+		var out bytes.Buffer
+		p := cli.Program{Parts: parts.All(), Stdout: &out, Stderr: &out, Getenv: func(name string) string { return env[name] }, Engine: func(ctx context.Context, at config.Temporal) (cli.Engine, error) {
+			return Dial(ctx, at.Address, at.Namespace)
+		}}
+		if got := p.Run(t.Context(), append([]string{"--engine", "temporal"}, args...)...); got != code || !strings.Contains(out.String(), want) {
+			t.Errorf("%q ends with %d, want %d and %q:\n%s", args, got, code, want, &out)
+		}
+		return out.String()
+	}
+	id, _, _ := strings.Cut(command(0, "running in the background", "run", "-d", "--approve", "edits", "-C", r.file("workspace"), "worker", "Go."), "\n")
+	command(4, "waiting", "jobs", "wait", id)
+	command(0, "push", "jobs", "show", id)
+	command(0, "Pushed.", "approve", id)
+	command(0, "Pushed.", "jobs", "wait", id)
+	command(0, "Pushed.", "jobs", "logs", "-f", id)
+	command(0, "Said more.", "continue", id, "Say more.")
+	command(0, id, "jobs", "list", "--all")
+	command(4, "on temporal", "jobs", "retry", id)
+	second := ""
+	for line := range strings.Lines(command(0, "waiting", "jobs", "list", "--all")) {
+		if first := strings.Fields(line)[0]; first != id {
+			second = first
+		}
+	}
+	command(0, "cancelled", "jobs", "cancel", second)
+	command(0, "removed", "jobs", "rm", second)
+	command(2, "no such job", "jobs", "show", second)
 }
 
 // TestClient holds the suite of every client against jobs on a real server: what is asked for

@@ -52,7 +52,7 @@ type Env struct {
 	// Client opens the client that runs jobs; the program closes it.
 	Reopen func() error // reads the configuration again, and has Client open with it
 	Client func() (adroit.Client, error)
-	// Served reports whether Client is a server's: jobs go on when this process ends.
+	// Served reports whether Client is a server's or an engine's: jobs go on when this process ends.
 	Served func() bool
 	// Warn prints a warning once, however often it is given.
 	Warn func(format string, args ...any)
