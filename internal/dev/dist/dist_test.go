@@ -150,18 +150,19 @@ func components(t *testing.T, list []byte) {
 	}
 	has := map[string]bool{}
 	for _, c := range b.Components {
-		if c.Version == "" || !strings.HasPrefix(c.PURL, "pkg:golang/"+c.Name+"@") {
+		of, in, _ := strings.Cut(strings.TrimPrefix(c.PURL, "pkg:"), "/")
+		if c.Version == "" || of != "golang" && of != "npm" || in != strings.Replace(c.Name, "@", "%40", 1)+"@"+c.Version {
 			t.Errorf("component %+v", c)
 		}
 		has[c.Name] = true
 	}
-	for _, name := range []string{"std", "modernc.org/sqlite", "github.com/spf13/cobra", "golang.org/x/sys"} {
+	for _, name := range []string{"std", "modernc.org/sqlite", "github.com/spf13/cobra", "golang.org/x/sys", "react-dom", "@dagrejs/dagre"} {
 		if !has[name] {
 			t.Errorf("no %s among %d components", name, len(b.Components))
 		}
 	}
-	if has["github.com/cpuguy83/go-md2man/v2"] {
-		t.Error("what makes the man pages is not in the program")
+	if has["github.com/cpuguy83/go-md2man/v2"] || has["vite"] {
+		t.Error("what makes the man pages and the page is not in the program")
 	}
 	if b.Format != "CycloneDX" || b.Metadata.Component.Version != "v9.8.7" {
 		t.Errorf("%+v", b.Metadata)
