@@ -85,7 +85,7 @@ func TestACPDelete(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{"turns.yaml": "turns:\n  - text: Hello.\n", "repo/a.txt": "one\n",
 		"home/.config/adroit/agents/hand.md": "---\nname: hand\ndescription: Works.\ntools: [read_file]\n---\nYou work.\n"})
-	cmd, _ := p.command("acp", "hand", "-m", "script:"+p.path("turns.yaml"))
+	cmd, _ := p.command("serve", "acp", "hand", "-m", "script:"+p.path("turns.yaml"))
 	cmd.Stdout, cmd.Stderr = nil, nil
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -36,7 +36,7 @@ const acpTurns = `turns:
   - text: Unused.
 `
 
-// An acpEditor is a client of adroit acp.
+// An acpEditor is a client of adroit serve acp.
 type acpEditor struct {
 	*sdk.ClientSideConnection
 	t    *testing.T
@@ -50,10 +50,10 @@ type acpEditor struct {
 	buffers map[string]string // texts of files that are open, by path
 }
 
-// edit starts adroit acp as an editor does.
+// edit starts adroit serve acp as an editor does.
 func edit(t *testing.T, p *place, args ...string) *acpEditor {
 	t.Helper()
-	cmd, _ := p.command(append([]string{"acp", "-m", "script:" + p.path("turns.yaml"), "--sandbox", "off"}, args...)...)
+	cmd, _ := p.command(append([]string{"serve", "acp", "-m", "script:" + p.path("turns.yaml"), "--sandbox", "off"}, args...)...)
 	e := &acpEditor{t: t, cmd: cmd}
 	cmd.Stdout, cmd.Stderr = nil, &e.errs
 	in, err := cmd.StdinPipe()
@@ -298,7 +298,7 @@ func TestACPKilled(t *testing.T) {
 func TestACPHostile(t *testing.T) {
 	t.Parallel()
 	p := editorPlace(t)
-	cmd, _ := p.command("acp", "hand", "-m", "script:"+p.path("turns.yaml"))
+	cmd, _ := p.command("serve", "acp", "hand", "-m", "script:"+p.path("turns.yaml"))
 	cmd.Stdout, cmd.Stderr = nil, nil
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -366,7 +366,7 @@ func TestACPPeer(t *testing.T) {
 		}
 	}
 	p.env = append(p.env, "ADROIT_SANDBOX=off", "NOTES_MCP="+program)
-	cmd := exec.Command("node", filepath.Join(peer, "client.mjs"), p.bin, "acp", "hand", "-m", "script:"+p.path("turns.yaml"), "--sandbox", "off")
+	cmd := exec.Command("node", filepath.Join(peer, "client.mjs"), p.bin, "serve", "acp", "hand", "-m", "script:"+p.path("turns.yaml"), "--sandbox", "off")
 	cmd.Dir, cmd.Env = p.path("repo"), p.env
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

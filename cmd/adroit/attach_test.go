@@ -42,7 +42,7 @@ func TestImageAfterKill(t *testing.T) {
 			if err := os.Remove(filepath.Join(dir, "shot.gif")); err != nil {
 				t.Fatal(err)
 			}
-			got, err := s.adroit(t, dir, "jobs", "resume", "last")
+			got, err := s.adroit(t, dir, "continue", "last")
 			if err != nil || !strings.Contains(got, "Here is the poem.") {
 				t.Fatalf("resumed: %v\n%s\nafter\n%s", err, got, out)
 			}

@@ -41,7 +41,7 @@ const compareHead = "| request | run by | turns | tool calls | requests to model
 // as lines of a table. Both must be done and have an artifact.
 func compared(t *testing.T, p *place, request, artifact string, args ...string) (lines string) {
 	t.Helper()
-	code, out := p.run(append(append([]string{"compare"}, args...), "--json")...)
+	code, out := p.run(append(append([]string{"run", "compare"}, args...), "--json")...)
 	if code != 0 {
 		t.Fatalf("%s: exit code %d\n%s", request, code, out)
 	}

@@ -27,7 +27,7 @@ func TestKillBlog(t *testing.T) {
 		p.bin = bin
 		killed, out := p.kill(n, 0, run...)
 		if killed {
-			out = p.ok(0, "jobs", "resume", "last")
+			out = p.ok(0, "continue", "last")
 		}
 		jobs++
 		tree := p.tree()

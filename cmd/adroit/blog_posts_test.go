@@ -140,8 +140,8 @@ func TestBlogPosts(t *testing.T) {
 	if p.read("repo/content/posts/three.md") != hugoSite["repo/content/posts/three.md"] {
 		t.Error("changed before the approval")
 	}
-	run(0, "signal", "last", "approve")
-	run(0, "jobs", "resume", "last")
+	run(0, "answer", "signal", "last", "approve")
+	run(0, "continue", "last")
 	golden(t, p, w, "repo/content/posts/three.md", "three.md")
 	renderedPosts(t, p)
 	scheduledPost(t, p)

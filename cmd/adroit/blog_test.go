@@ -205,10 +205,10 @@ func TestBlog(t *testing.T) {
 	if code != 4 || !strings.Contains(out, "may publish_markdown run") || p.read(at) != "" {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
-	if code, out = p.run("signal", "last", "approve"); code != 0 {
+	if code, out = p.run("answer", "signal", "last", "approve"); code != 0 {
 		t.Fatalf("approve: exit code %d\n%s", code, out)
 	}
-	if code, out = p.run("jobs", "resume", "last"); code != 0 {
+	if code, out = p.run("continue", "last"); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	post := p.read(at)
@@ -265,10 +265,10 @@ func TestBlogPublishesOnce(t *testing.T) {
 			if n := w.sent(tool); n != asked {
 				t.Errorf("%s: published %d times after %d approvals", tool, n, asked)
 			}
-			if code, out := p.run("signal", "last", "approve"); code != 0 {
+			if code, out := p.run("answer", "signal", "last", "approve"); code != 0 {
 				t.Fatalf("approve: exit code %d\n%s", code, out)
 			}
-			code, out = p.run("jobs", "resume", "last")
+			code, out = p.run("continue", "last")
 		}
 		if n := w.sent(tool); n != 1 {
 			t.Errorf("%s: published %d times", tool, n)
@@ -302,10 +302,10 @@ func TestBlogEditedAfterApproval(t *testing.T) {
 		if err := os.WriteFile(p.path("repo/post.md"), []byte("# A post\n\nEvil words.\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		step(0, 0, "signal", "last", "approve")
-		step(4, 0, "jobs", "resume", "last")
-		step(0, 0, "signal", "last", "approve")
-		step(0, 1, "jobs", "resume", "last")
+		step(0, 0, "answer", "signal", "last", "approve")
+		step(4, 0, "continue", "last")
+		step(0, 0, "answer", "signal", "last", "approve")
+		step(0, 1, "continue", "last")
 	}
 }
 
@@ -348,7 +348,7 @@ func TestBlogKilledAsItPublishes(t *testing.T) {
 			if n := w.sent(c.tool); n != 1 {
 				t.Fatalf("published %d times before the kill\n%s", n, out)
 			}
-			code, text := p.run("jobs", "resume", "last")
+			code, text := p.run("continue", "last")
 			if code != 0 || !strings.Contains(text, c.want) {
 				t.Errorf("exit code %d\n%s", code, text)
 			}

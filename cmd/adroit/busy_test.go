@@ -145,7 +145,7 @@ func TestBusyServerAndKill(t *testing.T) {
 					t.Fatal(err)
 				}
 				_ = cmd.Wait()
-				if got, err := s.adroit(t, dir, "jobs", "resume", "last"); err != nil || !strings.Contains(got, "Here is the poem.") {
+				if got, err := s.adroit(t, dir, "continue", "last"); err != nil || !strings.Contains(got, "Here is the poem.") {
 					t.Errorf("resumed: %v\n%s\nafter\n%s", err, got, out)
 				}
 				return

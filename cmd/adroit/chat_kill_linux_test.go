@@ -92,16 +92,16 @@ func TestMessagesAroundCheckpoint(t *testing.T) {
 		close(release)
 		dies()
 		if at == "" {
-			p.typed("third\n", "chat", "--resume")
+			p.typed("third\n", "chat", "--continue")
 		} else {
-			chat, dies := killed(at, "third\n", "chat", "--resume")
+			chat, dies := killed(at, "third\n", "chat", "--continue")
 			if err := chat.Start(); err != nil {
 				t.Fatal(err)
 			}
 			dies()
-			p.typed("\n", "chat", "--resume")
+			p.typed("\n", "chat", "--continue")
 		}
-		_, out := p.typed("", "chat", "--resume")
+		_, out := p.typed("", "chat", "--continue")
 		if got := regexp.MustCompile(`(?m)^> .*$`).FindAllString(out, -1); !slices.Equal(got, []string{"> first", "> second", "> third"}) {
 			t.Errorf("killed at %q: printed again: %q\n%s", at, got, out)
 		}
@@ -131,7 +131,7 @@ func killChat(t *testing.T, n int, end chatEnd) int {
 		}
 	}
 	before := p.read("repo/log")
-	cmd, resumed := p.command("chat", "--resume")
+	cmd, resumed := p.command("chat", "--continue")
 	cmd.Stdin = strings.NewReader("")
 	if code := ended(t, cmd.Run()); code != 0 && len(shown) > 0 {
 		t.Errorf("%d: %v: resume: exit code %d\n%s\nbefore:\n%s", n, end, code, resumed, out)
@@ -143,7 +143,7 @@ func killChat(t *testing.T, n int, end chatEnd) int {
 	if len(shown) == 0 {
 		return 0
 	}
-	cmd, resumed = p.command("chat", "--resume")
+	cmd, resumed = p.command("chat", "--continue")
 	cmd.Stdin = strings.NewReader("\nand now?\n")
 	if code := ended(t, cmd.Run()); code != 0 {
 		t.Errorf("%d: %v: going on: exit code %d\n%s\nbefore:\n%s", n, end, code, resumed, out)

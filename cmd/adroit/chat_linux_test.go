@@ -58,7 +58,7 @@ func TestNoModelAtTerminal(t *testing.T) {
 	env := []string{"TERM=xterm", "NO_COLOR=1", "PATH=" + p.path("bin") + ":/usr/bin:/bin"}
 	x, wait := p.terminal(120, env, "what is this?")
 	x.expect("Enter for none]: ", "\n")
-	if code := wait(); code != 2 || !strings.Contains(x.text(), "adroit login openai") {
+	if code := wait(); code != 2 || !strings.Contains(x.text(), "adroit config login openai") {
 		t.Errorf("left without a model: exit code %d\n%s", code, x.text())
 	}
 	x, wait = p.terminal(120, env, "what is this?")
@@ -135,7 +135,7 @@ func TestChatAtTerminal(t *testing.T) {
 	x.write("\x03")
 	time.Sleep(100 * time.Millisecond)
 	x.write("\x03")
-	if x.see(at, "adroit chat --resume J"); wait() != 0 {
+	if x.see(at, "adroit chat --continue J"); wait() != 0 {
 		t.Error("it did not leave in order")
 	}
 	text := regexp.MustCompile(`\x1b(\[[0-9;?<>=$ ]*[a-zA-Z]|\][0-9]*;[^\x07\x1b]*(\x07|\x1b\\)|[=>PM78])`).ReplaceAllString(x.text(), "")
@@ -240,7 +240,7 @@ func TestChatFinds(t *testing.T) {
 	x.write("this\n")
 	at = x.see(at, "\x1b[0m typed this in the editor")
 	x.write("\x15still here?\x15\x04")
-	if x.see(at, "adroit chat --resume J"); wait() != 0 {
+	if x.see(at, "adroit chat --continue J"); wait() != 0 {
 		t.Error("it did not leave in order")
 	}
 }
@@ -263,7 +263,7 @@ func TestChatLeavesTerminal(t *testing.T) {
 			x.write("\r")
 			at = x.see(at, "waiting for the model")
 			leave(x)
-			x.see(at, "adroit chat --resume J")
+			x.see(at, "adroit chat --continue J")
 			cooked := x.cooked()
 			if code := wait(); code != 0 && (name != "signal" || code != 143) {
 				t.Errorf("exit code %d", code)
@@ -301,7 +301,7 @@ func TestChatPanic(t *testing.T) {
 	if code := wait(); code != 1 || !cooked {
 		t.Errorf("exit code %d, the terminal restored: %v", code, cooked)
 	}
-	cmd, out := p.command("chat", "--resume")
+	cmd, out := p.command("chat", "--continue")
 	cmd.Stdin = strings.NewReader("and now?\n")
 	if code := ended(t, cmd.Run()); code != 0 || !strings.Contains(out.String(), "> hello\n") || !strings.Contains(out.String(), "Second.") {
 		t.Errorf("exit code %d\n%s", code, out)
@@ -323,10 +323,10 @@ func TestChatAsksForTrust(t *testing.T) {
 	x.write("hello\r")
 	at = x.see(at, "Trusted.")
 	x.write("\x04")
-	if x.see(at, "adroit chat --resume J"); wait() != 0 {
+	if x.see(at, "adroit chat --continue J"); wait() != 0 {
 		t.Error("it did not leave in order")
 	}
-	if code, out := p.run("trust", "--show"); code != 0 || !strings.Contains(out, "trusted") {
+	if code, out := p.run("config", "trust", "--show"); code != 0 || !strings.Contains(out, "trusted") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 }
@@ -346,7 +346,7 @@ func TestChatSilentServer(t *testing.T) {
 	x.write("\x15hello\r")
 	at = x.see(at, "Here.")
 	x.write("/quit\r")
-	if x.see(at, "adroit chat --resume J"); wait() != 0 {
+	if x.see(at, "adroit chat --continue J"); wait() != 0 {
 		t.Error("it did not leave in order")
 	}
 }

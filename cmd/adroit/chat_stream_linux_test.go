@@ -90,7 +90,7 @@ func TestChatStreams(t *testing.T) {
 			s.pieces <- ""
 			at = x.see(at, "100 tokens in")
 			x.write("\x04")
-			if x.see(at, "adroit chat --resume J"); wait() != 0 {
+			if x.see(at, "adroit chat --continue J"); wait() != 0 {
 				t.Error("it did not leave in order")
 			}
 			text := sequences.ReplaceAllString(x.text(), "")
@@ -155,7 +155,7 @@ func TestChatUnfolds(t *testing.T) {
 			at = x.see(at, "It is line seven.")
 			at = x.see(at, "Surely.")
 			x.write("\x04")
-			if x.see(at, "adroit chat --resume J"); wait() != 0 {
+			if x.see(at, "adroit chat --continue J"); wait() != 0 {
 				t.Error("it did not leave in order")
 			}
 			if p.read("repo/a.txt") != grown.String() {

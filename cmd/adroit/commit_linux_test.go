@@ -12,7 +12,7 @@ import (
 	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
-// At a terminal adroit commit asks, and an edited message is the user's.
+// At a terminal adroit git commit asks, and an edited message is the user's.
 func TestCommitAsks(t *testing.T) {
 	t.Parallel()
 	testenv.NeedsProgram(t, "git")
@@ -52,7 +52,7 @@ func TestCommitAsks(t *testing.T) {
 			t.Fatal(err)
 		}
 		git("add", ".")
-		term, wait := p.terminal(100, []string{"GIT_EDITOR=" + p.path("editor"), "TERM=xterm"}, "commit", "-m", "script:../turns.yaml")
+		term, wait := p.terminal(100, []string{"GIT_EDITOR=" + p.path("editor"), "TERM=xterm"}, "git", "commit", "-m", "script:../turns.yaml")
 		term.expect("[y]es, [e]dit it first, [n]o: ", c.answer)
 		if code := wait(); code != c.code {
 			t.Errorf("%q: exit code %d, want %d\n%s", c.answer, code, c.code, term.text())
@@ -63,7 +63,7 @@ func TestCommitAsks(t *testing.T) {
 	}
 }
 
-// At a terminal adroit pr shows what would be pushed, and does nothing without a yes.
+// At a terminal adroit git pr shows what would be pushed, and does nothing without a yes.
 func TestPRAsks(t *testing.T) {
 	t.Parallel()
 	gh := testenv.NeedsVariable(t, "GH_BIN", "gh/build.sh")
@@ -85,7 +85,7 @@ func TestPRAsks(t *testing.T) {
 		if out, err := setup.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		term, wait := p.terminal(80, []string{"TERM=xterm", "NO_COLOR=1"}, "pr", "--all", "-m", "script:../turns.yaml")
+		term, wait := p.terminal(80, []string{"TERM=xterm", "NO_COLOR=1"}, "git", "pr", "--all", "-m", "script:../turns.yaml")
 		term.expect("push it and open the pull request? [y]es, [n]o: ", c.answer)
 		if code := wait(); code != c.code {
 			t.Errorf("%q: exit code %d, want %d\n%s", c.answer, code, c.code, term.text())

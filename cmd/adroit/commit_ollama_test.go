@@ -38,7 +38,7 @@ func TestCommitOnOllama(t *testing.T) {
 	}
 	git("init", "-q")
 	git("add", ".")
-	if code, out := p.run("commit", "--yes", "-m", "ollama/message"); code != 0 {
+	if code, out := p.run("git", "commit", "--yes", "-m", "ollama/message"); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	if got := git("log", "--format=%B", "-1"); got != "Round totals per cart\n\nCents were lost." {

@@ -73,7 +73,7 @@ func TestKilledWhileCompacting(t *testing.T) {
 	if _, list := at.run("jobs"); !strings.Contains(list, "interrupted ") {
 		t.Errorf("jobs: %s", list)
 	}
-	code, text := at.run("jobs", "resume", "last")
+	code, text := at.run("continue", "last")
 	if code != 0 || !strings.Contains(text, "summarised") {
 		t.Fatalf("resume: exit code %d\n%s", code, text)
 	}

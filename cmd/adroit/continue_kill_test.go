@@ -77,7 +77,7 @@ func TestKillWhileContinuing(t *testing.T) {
 		done := strings.Contains(p.ok(0, "jobs"), "  done  ")
 		switch {
 		case !done:
-			p.ok(0, "jobs", "resume", "last")
+			p.ok(0, "continue", "last")
 		case !strings.Contains(p.ok(0, "jobs", "transcript", "last"), "also write b"):
 			if early++; accepted {
 				t.Errorf("killed after %s: the message was accepted and is gone\n%s", after, out)

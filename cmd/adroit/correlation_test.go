@@ -27,7 +27,7 @@ func TestCorrelation(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	put(t, p.path("turns.yaml"), fixOnce)
-	if code, out := p.run("jobs", "resume", "last"); code != 0 {
+	if code, out := p.run("continue", "last"); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	var coordinator, agent, edit logLine

@@ -76,7 +76,7 @@ func effects() []effect {
 	joining.files["turns.yaml"] = "turns:\n  - calls: [{name: shell, args: {command: sh post.sh}}]\n  - text: DONE\n"
 	chatting := func(name, resumed string) effect {
 		return effect{name: "chat, " + name, args: []string{"chat", "poster", "-m", "script:../turns.yaml", "--approve", "all"}, said: "Post.\n", at: "1 performed shell", most: 1,
-			resume: []string{"chat", "--resume"}, resumed: resumed,
+			resume: []string{"chat", "--continue"}, resumed: resumed,
 			files: map[string]string{"turns.yaml": shell + "  - text: \"Fine.\\nDONE\"\n  - text: \"Fine.\\nDONE\"\n  - text: \"Fine.\\nDONE\"\n", "repo/post.sh": mark, "home/.config/adroit/agents/poster.md": agent}}
 	}
 	return []effect{
@@ -158,7 +158,7 @@ func (e *effect) test(t *testing.T) {
 	e.kill(p)
 	p.effects("after the kill", 1, 1)
 	if e.resume == nil {
-		e.resume = []string{"jobs", "resume", "last"}
+		e.resume = []string{"continue", "last"}
 	}
 	if !e.asks {
 		for i := range 3 {
@@ -171,25 +171,25 @@ func (e *effect) test(t *testing.T) {
 		return
 	}
 	for i := range 3 {
-		code, out := p.run("jobs", "resume", "last")
-		if code != 4 || !strings.Contains(out, "may have happened, and nobody can tell") || !strings.Contains(out, "adroit approve J") || strings.Contains(out, "reported to the model") {
+		code, out := p.run("continue", "last")
+		if code != 4 || !strings.Contains(out, "may have happened, and nobody can tell") || !strings.Contains(out, "adroit answer approve J") || strings.Contains(out, "reported to the model") {
 			t.Errorf("resume %d: exit code %d\n%s", i+1, code, out)
 		}
 		p.effects(fmt.Sprintf("after resume %d", i+1), 1, 1)
 	}
 	if e.denied {
-		p.run("deny", "last", "I look first")
+		p.run("answer", "deny", "last", "I look first")
 		p.effects("after a no", 1, 1)
-		_, out := p.run("jobs", "resume", "last")
+		_, out := p.run("continue", "last")
 		p.effects("resumed after a no: "+out, 1, 1)
 		return
 	}
-	if code, out := p.run("approve", "last"); code != e.code {
+	if code, out := p.run("answer", "approve", "last"); code != e.code {
 		t.Errorf("approve: exit code %d, want %d\n%s", code, e.code, out)
 	}
 	p.effects("after a yes", 2, 2)
 	if e.code != 0 { // an approval covers one call
-		if code, out := p.run("jobs", "resume", "last"); code != 4 {
+		if code, out := p.run("continue", "last"); code != 4 {
 			t.Errorf("resumed after a yes: exit code %d\n%s", code, out)
 		}
 		p.effects("resumed after a yes", 2, 2)

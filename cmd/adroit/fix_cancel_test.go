@@ -73,7 +73,7 @@ func TestFixCancel(t *testing.T) {
 			if p.read("repo/worse.txt") != "" {
 				t.Errorf("what an agent changed is still there\n%s", out)
 			}
-			if code, out := p.run("jobs", "resume", "last"); code == 0 {
+			if code, out := p.run("continue", "last"); code == 0 {
 				t.Errorf("a cancelled job goes on:\n%s", out)
 			}
 		})

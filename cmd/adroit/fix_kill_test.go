@@ -76,7 +76,7 @@ func TestKillFixMemory(t *testing.T) {
 			put(t, p.path("repo/a.txt"), "wrong\n")
 		},
 	}.test(t, func(p *place, at, _ string) {
-		known := p.ok(0, "failures", "--json")
+		known := p.ok(0, "fix", "failures", "--json")
 		if got := strings.Count(known, `"outcome": "works"`); got != 2 {
 			t.Errorf("%s: %d outcomes are remembered, want 2\n%s", at, got, known)
 		}
@@ -90,7 +90,7 @@ func TestKillFixRaised(t *testing.T) {
 	t.Parallel()
 	turns := strings.Replace(fixTurns, `"diagnose": true, "hint": ""}'`, `"diagnose": false, "hint": ""}'
         usage: {in: 5000, out: 100}`, 1)
-	killing{every: 7, least: 8, args: []string{"jobs", "resume", "last", "--max-tokens", "90000"},
+	killing{every: 7, least: 8, args: []string{"continue", "last", "--max-tokens", "90000"},
 		files: map[string]string{"turns.yaml": turns, "repo/a.txt": "wrong\n", "repo/build.sh": fixBuild},
 		before: func(p *place) {
 			p.ok(3, "fix", "--max-tokens", "3000", "-m", "script:../turns.yaml", "--", "sh", "build.sh")
@@ -116,7 +116,7 @@ func TestKillFixPolicy(t *testing.T) {
 		p.repaired(at)
 		// A command that was killed is reported and run again: what was done before it
 		// counts neither as what helped nor as what did not.
-		_, known := p.run("failures", "--json")
+		_, known := p.run("fix", "failures", "--json")
 		works, unknown := strings.Count(known, `"outcome": "works"`), strings.Count(known, `"outcome": "unfinished"`)
 		if works > 1 || works == 0 && unknown != 1 || strings.Count(known, `"agent": "code-fix"`) != 1 || strings.Contains(known, `"changed"`) {
 			t.Errorf("%s: the memory has %d that works and %d of which nothing is known, want 1, or the other\n%s", at, works, unknown, known)

@@ -97,7 +97,7 @@ func (p *place) raced(winner, loser string, tokens int, out string) {
 		p.t.Errorf("want %s before %s, and %d tokens:\n%s\n%s", winner, loser, tokens, text, out)
 	}
 	var stats struct{ Tokens int }
-	if err := json.Unmarshal([]byte(p.ok(0, "stats", "--json")), &stats); err != nil || stats.Tokens != tokens {
+	if err := json.Unmarshal([]byte(p.ok(0, "fix", "stats", "--json")), &stats); err != nil || stats.Tokens != tokens {
 		p.t.Errorf("the job counts %d tokens, want %d (%v)", stats.Tokens, tokens, err)
 	}
 }
@@ -131,7 +131,7 @@ func TestFixParallelAsks(t *testing.T) {
 				if code := ended(t, cmd.Wait()); code != 0 {
 					t.Fatalf("exit code %d\n%s", code, out)
 				}
-				if code, said := p.run("approve"); code == 0 {
+				if code, said := p.run("answer", "approve"); code == 0 {
 					t.Errorf("a question of nobody is answered:\n%s", said)
 				}
 				if _, shown := p.run("jobs", "show", "last", "--json"); strings.Contains(shown, "echo right") {
@@ -144,8 +144,8 @@ func TestFixParallelAsks(t *testing.T) {
 				t.Fatalf("exit code %d\n%s", code, out)
 			}
 			want := map[string]int{"approve": 0, "deny": 1}[c.answer]
-			text := p.ok(want, c.answer)
-			if code, again := p.run(c.answer); code == 0 {
+			text := p.ok(want, "answer", c.answer)
+			if code, again := p.run("answer", c.answer); code == 0 {
 				t.Errorf("the answer was taken twice:\n%s", again)
 			}
 			if c.wins != "" {

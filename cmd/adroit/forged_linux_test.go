@@ -114,15 +114,15 @@ func TestNoForgedLines(t *testing.T) {
 		}
 		run(args...)
 	}
-	for _, command := range []string{"commit", "pr", "review"} {
+	for _, command := range []string{"git commit", "git pr", "run reviewer"} {
 		git(t, p.path("repo"), "add", "-A")
-		run(command, "-m", "script:"+p.path("message.yaml"))
+		run(append(strings.Fields(command), "-m", "script:"+p.path("message.yaml"))...)
 	}
 	for _, args := range [][]string{
 		{"mcp", "check"}, {"--trust-project", "mcp", "list"}, {"mcp", "list", "--trust-project"}, {"run", "hand", "x", "-m", "script:" + p.path("message.yaml"), "--trust-project"},
-		{"jobs"}, {"jobs", "show", "last"}, {"jobs", "logs", "last"}, {"jobs", "diff", "last", "--stat"}, {"jobs", "steps", "last"}, {"jobs", "graph", "last"}, {"agents"}, {"agents", "lint"}, {"pipelines", "lint"}, {"agents", "show", "hand"}, {"skills"},
-		{"trust", "--show"}, {"stats"}, {"doctor"}, {"jobs", "undo", "last", "--dry-run"}, {"jobs", "diff", "last"}, {"jobs", "undo", "last"},
-		{"run", "hand", "ask\nFORGED", "-m", "script:" + p.path("questions.yaml")}, {"jobs", "show", "last"}, {"jobs", "--status", "waiting"}, {"approve", "none"}, {"deny"},
+		{"jobs"}, {"jobs", "show", "last"}, {"jobs", "logs", "last"}, {"jobs", "diff", "last", "--stat"}, {"jobs", "steps", "last"}, {"jobs", "graph", "last"}, {"agents"}, {"agents", "lint"}, {"pipelines", "lint"}, {"agents", "show", "hand"}, {"agents", "skills"},
+		{"config", "trust", "--show"}, {"fix", "stats"}, {"doctor"}, {"jobs", "undo", "last", "--dry-run"}, {"jobs", "diff", "last"}, {"jobs", "undo", "last"},
+		{"run", "hand", "ask\nFORGED", "-m", "script:" + p.path("questions.yaml")}, {"jobs", "show", "last"}, {"jobs", "--status", "waiting"}, {"answer", "approve", "none"}, {"answer", "deny"},
 	} {
 		run(args...)
 	}

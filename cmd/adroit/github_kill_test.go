@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
-// TestPRKilled kills adroit pr behind the push: before GitHub has the pull request, and
+// TestPRKilled kills adroit git pr behind the push: before GitHub has the pull request, and
 // when it has it and has not said so. Run again, there is exactly one.
 func TestPRKilled(t *testing.T) {
 	t.Parallel()
@@ -55,7 +55,7 @@ asides:
 			git("switch", "-q", "-c", "totals")
 			put(t, filepath.Join(repo, "cart.go"), "package shop\n\nfunc Round() {}\n")
 
-			cmd := exec.CommandContext(t.Context(), s.bin, "pr", "--all", "--yes", "-m", "script:../ok.yaml")
+			cmd := exec.CommandContext(t.Context(), s.bin, "git", "pr", "--all", "--yes", "-m", "script:../ok.yaml")
 			cmd.Env, cmd.Dir, cmd.WaitDelay = s.env, repo, time.Minute
 			out := new(lockedBuffer)
 			cmd.Stdout, cmd.Stderr = out, out
@@ -100,7 +100,7 @@ asides:
 			if n := open(); !killed || n != map[bool]int{true: 1, false: 0}[kept] {
 				t.Fatalf("killed: %t; %d are open\n%s", killed, n, out)
 			}
-			again, err := s.adroit(t, repo, "pr", "--all", "--yes", "-m", "script:../ok.yaml")
+			again, err := s.adroit(t, repo, "git", "pr", "--all", "--yes", "-m", "script:../ok.yaml")
 			if err != nil || !strings.Contains(again, "https://github.localhost/acme/shop/pull/21\n") || open() != 1 {
 				t.Errorf("again: %v, %d are open\n%s", err, open(), again)
 			}

@@ -11,25 +11,25 @@ var standsFor = map[string]string{
 var hintWords = map[string]map[string]string{
 	"jobs rm":                          {">": " last"},
 	"jobs show":                        {">": " last"},
-	"failures propose SIGNATURE":       {"SIGNATURE": `$(adroit failures propose --json | sed -n 's/.*"signature": "\(.*\)".*/\1/p' | head -1)`},
-	"restore FILE --replace":           {"FILE": "../all.tar.gz"},
+	"fix failures propose SIGNATURE":   {"SIGNATURE": `$(adroit fix failures propose --json | sed -n 's/.*"signature": "\(.*\)".*/\1/p' | head -1)`},
+	"jobs restore FILE --replace":      {"FILE": "../all.tar.gz"},
 	"mcp add":                          {">": " added -- true"},
 	"mcp check":                        {">": " memory --accept"},
 	"mcp add %s …":                     {"…": "-- true"},
 	"mcp add NAME --url %s":            {"NAME": "other"},
 	"mcp add NAME -- COMMAND":          {"NAME": "other"},
 	"mcp add %s --read PATH --replace": {"PATH": "/usr/share"},
-	"memory add":                       {">": " 'The tests need Go.'"},
-	"memory forget":                    {">": " 1"},
+	"agents memory add":                {">": " 'The tests need Go.'"},
+	"agents memory forget":             {">": " 1"},
 	"run --test COMMAND":               {">": " assistant 'look around'"},
 	"run --mode MODE":                  {">": " assistant 'look around'"},
 	"run --worktree":                   {">": " assistant 'look around'"},
 	"run":                              {">": " assistant 'look around'"},
-	"login":                            {"<": "echo sk-test | ", ">": " openai --no-verify"},
-	"login PROVIDER":                   {"<": "echo sk-test | ", ">": " --no-verify"},
-	"login openai":                     {"<": "echo sk-test | ", ">": " --no-verify"},
-	"login anthropic":                  {"<": "echo sk-test | ", ">": " --no-verify"},
-	"login %s":                         {"<": "echo sk-test | ", ">": " --no-verify"},
+	"config login":                     {"<": "echo sk-test | ", ">": " openai --no-verify"},
+	"config login PROVIDER":            {"<": "echo sk-test | ", ">": " --no-verify"},
+	"config login openai":              {"<": "echo sk-test | ", ">": " --no-verify"},
+	"config login anthropic":           {"<": "echo sk-test | ", ">": " --no-verify"},
+	"config login %s":                  {"<": "echo sk-test | ", ">": " --no-verify"},
 }
 
 // refusals lists the errors with which a printed command may fail in a test, since they
@@ -47,7 +47,7 @@ var refusals = map[string][]string{
 	// The job has ended meanwhile.
 	"jobs cancel %s": {"the job has ended", "its runner has not confirmed"},
 	// A backup is restored elsewhere, or in place of what is there.
-	"restore %s": {"--replace moves them aside", "stop it first"},
+	"jobs restore %s": {"--replace moves them aside", "stop it first"},
 	// What is wrong with the file, which is not put right yet, stands above it.
 	"run AGENT PROMPT": {"unknown key"},
 	"config show":      {"there is no sandbox level"},

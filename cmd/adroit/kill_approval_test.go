@@ -28,7 +28,7 @@ func TestKillAtApproval(t *testing.T) {
 		p := fresh()
 		killed, out := p.kill(n, 4, start...)
 		if killed {
-			out = p.ok(4, "jobs", "resume", "last")
+			out = p.ok(4, "continue", "last")
 		}
 		if _, ran := p.tree()["log"]; ran || strings.Contains(out, "may or may not") {
 			t.Errorf("before, point %d: the command ran, or is said to have\n%s", n, out)
@@ -40,12 +40,12 @@ func TestKillAtApproval(t *testing.T) {
 		if code, out := p.run(start...); code != 4 {
 			t.Fatalf("exit code %d\n%s", code, out)
 		}
-		if code, out := p.run("signal", "last", "approve"); code != 0 || !strings.Contains(out, "echo x >>log") {
+		if code, out := p.run("answer", "signal", "last", "approve"); code != 0 || !strings.Contains(out, "echo x >>log") {
 			t.Fatalf("approve: exit code %d\n%s", code, out)
 		}
-		killed, out := p.kill(n, 0, "jobs", "resume", "last")
+		killed, out := p.kill(n, 0, "continue", "last")
 		if killed {
-			out = p.ok(0, "jobs", "resume", "last")
+			out = p.ok(0, "continue", "last")
 		}
 		switch log := p.tree()["log"]; {
 		case strings.Count(log, "x") > 1:

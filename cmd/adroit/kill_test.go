@@ -190,7 +190,7 @@ func TestKilledAndEachLearns(t *testing.T) {
 			if err := os.Remove(p.path("repo/a.txt")); err != nil {
 				t.Fatal(err)
 			}
-			p.ok(0, "jobs", "resume", "last")
+			p.ok(0, "continue", "last")
 		})
 	}
 }
@@ -235,7 +235,7 @@ func TestKilledAndLost(t *testing.T) {
 			if err := c.damage(p); err != nil {
 				t.Fatal(err)
 			}
-			out := p.ok(0, "jobs", "resume", "last")
+			out := p.ok(0, "continue", "last")
 			if strings.Contains(out, "not as its finished steps left them") != (c.said != "") || !strings.Contains(out, c.said) {
 				t.Errorf("resume prints\n%s", out)
 			}

@@ -37,7 +37,7 @@ func (k killing) test(t *testing.T, check func(p *place, at, out string)) {
 				k.after(p)
 			}
 			var code int
-			if code, out = p.run("jobs", "resume", "last"); code != k.code {
+			if code, out = p.run("continue", "last"); code != k.code {
 				t.Errorf("%s: resume: exit code %d, want %d\n%s", at, code, k.code, out)
 				return true
 			}

@@ -14,7 +14,7 @@ func TestLoginAtATerminal(t *testing.T) {
 	p := newWorld(t).place(t, "turns: []\n", nil)
 	p.bin = program(t)
 	home := t.TempDir()
-	term, wait := p.terminal(80, []string{"HOME=" + home, "XDG_CONFIG_HOME="}, "login", "openai", "--no-verify")
+	term, wait := p.terminal(80, []string{"HOME=" + home, "XDG_CONFIG_HOME="}, "config", "login", "openai", "--no-verify")
 	until := time.Now().Add(5 * time.Minute)
 	for !strings.Contains(term.text(), "key of openai (is not shown): ") {
 		if time.Now().After(until) {

@@ -152,7 +152,7 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 
 // runHint runs a command that the last one printed, as it was printed, and checks its
 // exit code: hint 0 'adroit jobs undo J[^ ]+'. What stands for something that a person
-// writes is given behind it: hint 0 'adroit deny J[^ ]+ WHY' WHY='not now'.
+// writes is given behind it: hint 0 'adroit answer deny J[^ ]+ WHY' WHY='not now'.
 func runHint(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: hint N REGEXP [WORD=TEXT...]")

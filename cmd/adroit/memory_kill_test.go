@@ -25,10 +25,10 @@ func TestKillAtRemember(t *testing.T) {
 		p.bin = bin
 		killed, _ := p.kill(n, 0, "run", "hand", "note it", "-m", "script:"+p.path("turns.yaml"), "--sandbox", "off")
 		if killed {
-			p.run("jobs", "resume", "last") // which fails if it had ended
+			p.run("continue", "last") // which fails if it had ended
 		}
 		p.ok(0, "run", "hand", "look", "-m", "script:"+p.path("turns.yaml"), "--dry-run")
-		facts := p.ok(0, "memory", "export")
+		facts := p.ok(0, "agents", "memory", "export")
 		if strings.Count(facts, `"kind":"command"`) != 1 || strings.Count(facts, `"kind":"summary"`) != 1 {
 			t.Errorf("point %d: %s", n, facts)
 		}

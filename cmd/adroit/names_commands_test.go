@@ -17,17 +17,17 @@ var nameChanges = map[string]string{
 	"TestRemovalKilled": "jobs rm, jobs prune",
 	"TestMergeKilled":   "jobs merge",
 	"TestUndoKilled":    "jobs undo",
-	"TestBackupKilled":  "backup, restore",
+	"TestBackupKilled":  "jobs backup, jobs restore",
 	"TestTreesKilled":   "run",
-	"TestPRKilled":      "pr",
-	"one file, put in place whole by a rename, or one file taken away": "config set, trust, mcp add, mcp login, mcp logout, mcp check, login, logout, models check, models forget, failures propose, serve token add, serve token revoke",
-	"one transaction of the database":                                  "memory add, memory edit, memory forget, memory import, failures forget",
+	"TestPRKilled":      "git pr",
+	"one file, put in place whole by a rename, or one file taken away": "config set, config trust, mcp add, mcp login, mcp logout, mcp check, config login, config logout, models check, models forget, fix failures propose, serve token add, serve token revoke",
+	"one transaction of the database":                                  "agents memory add, agents memory edit, agents memory forget, agents memory import, fix failures forget",
 	"not killed yet: the entry goes first, as one file; records and caches of the server that a kill leaves are not taken away later": "mcp remove",
 	"new files only, which it refuses to put over others":                                                                             "agents new, init, tools new",
-	"runs a job, as run does": "acp, answer, approve, chat, commit, compare, continue, demo, deny, fix, jobs cancel, jobs resume, jobs retry, mcp call, mcp serve, signal, tools call, worker",
+	"runs a job, as run does": "answer, answer approve, answer deny, answer signal, chat, continue, demo, fix, git commit, jobs cancel, jobs retry, run compare, serve acp, mcp call, mcp serve, tools call, worker",
 	"Ollama has the files":    "models pull",
-	"reads": "agents lint, agents list, agents show, completion, config get, config path, config show, doctor, failures list, jobs artifacts, jobs audit, jobs diff, jobs graph, jobs list, jobs logs, jobs show, jobs steps, jobs transcript, jobs wait, " +
-		"mcp list, memory export, memory list, memory show, models list, pipelines graph, pipelines lint, pipelines list, pipelines schema, pipelines show, skills list, skills show, stats, tools lint, tools list, tools show, update, version",
+	"reads": "agents lint, agents list, agents show, completion, config get, config path, config show, doctor, fix failures list, jobs artifacts, jobs audit, jobs diff, jobs graph, jobs list, jobs logs, jobs show, jobs steps, jobs transcript, jobs wait, " +
+		"mcp list, agents memory export, agents memory list, agents memory show, models list, pipelines graph, pipelines lint, pipelines list, pipelines schema, pipelines show, agents skills list, agents skills show, fix stats, tools lint, tools list, tools show, update, version",
 }
 
 // A new command is put where it belongs: killed where it changes names, or with the reason.
@@ -63,7 +63,8 @@ func TestNameChangesOfAllCommands(t *testing.T) {
 			walk(sub)
 		}
 		_, name, _ := strings.Cut(c.CommandPath(), " ")
-		if name == "" || c.HasSubCommands() {
+		old := c.Hidden && c.DisableFlagParsing // it only answers with its new name
+		if name == "" || old || c.HasSubCommands() && where[name] == "" {
 			return
 		}
 		if where[name] == "" {

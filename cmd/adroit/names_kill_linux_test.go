@@ -236,7 +236,7 @@ func TestTreesKilled(t *testing.T) {
 		}
 		out := "done"
 		if killed && !strings.Contains(p.ok(0, "jobs", "--all"), "  done  ") {
-			out = p.ok(0, "jobs", "resume", id)
+			out = p.ok(0, "continue", id)
 		}
 		p.changed(n, out, changes)
 		p.ok(0, "jobs", "undo", id)
@@ -305,7 +305,7 @@ func TestBackupKilled(t *testing.T) {
 	p.bin = program(t)
 	p.ok(0, "run", "editor", "edit", "-m", "script:../turns.yaml", "--approve", "all")
 	id := jobID.FindString(p.ok(0, "jobs", "--all"))
-	p.ok(0, "backup", "../all.tar")
+	p.ok(0, "jobs", "backup", "../all.tar")
 	left := func(n int) {
 		for _, pattern := range []string{"data/.*-*", "data/restoring.json", "*.part*", "new-*"} {
 			if left, _ := filepath.Glob(p.path(pattern)); len(left) > 0 {
@@ -315,11 +315,11 @@ func TestBackupKilled(t *testing.T) {
 	}
 	t.Run("restore", func(t *testing.T) {
 		namePoints(t, 5, func(n int) bool {
-			killed, _ := p.killAtName(n, "restore", "../all.tar", "--replace")
+			killed, _ := p.killAtName(n, "jobs", "restore", "../all.tar", "--replace")
 			if out := p.ok(0, "jobs", "--all"); !strings.Contains(out, id) {
 				t.Errorf("call %d: jobs: %s", n, out)
 			}
-			p.ok(0, "backup", fmt.Sprintf("../after%d.tar", n))
+			p.ok(0, "jobs", "backup", fmt.Sprintf("../after%d.tar", n))
 			left(n)
 			return killed
 		})
@@ -327,11 +327,11 @@ func TestBackupKilled(t *testing.T) {
 	t.Run("backup", func(t *testing.T) {
 		namePoints(t, 3, func(n int) bool {
 			file := fmt.Sprintf("../b%d.tar", n)
-			killed, _ := p.killAtName(n, "backup", file)
-			p.ok(0, "backup", fmt.Sprintf("../again%d.tar", n))
+			killed, _ := p.killAtName(n, "jobs", "backup", file)
+			p.ok(0, "jobs", "backup", fmt.Sprintf("../again%d.tar", n))
 			left(n)
 			if p.read(fmt.Sprintf("b%d.tar", n)) != "" {
-				p.ok(0, "restore", file, "--data-dir", p.path(fmt.Sprintf("data%d", n)))
+				p.ok(0, "jobs", "restore", file, "--data-dir", p.path(fmt.Sprintf("data%d", n)))
 			}
 			return killed
 		})

@@ -82,7 +82,7 @@ var oldJobs = []struct {
 `},
 		run:  []string{"run", "hand", "go", "-m", "script:../turns.yaml", "--approve", "all", "--sandbox", "off"},
 		code: -int(syscall.SIGKILL),
-		then: []oldCommand{{"jobs resume last", 0, []string{"may or may not have happened", "Checked it", "(?m)^done"}}},
+		then: []oldCommand{{"continue last", 0, []string{"may or may not have happened", "Checked it", "(?m)^done"}}},
 		tree: map[string]string{"log": "x\n", "a.txt": "one\n"},
 	},
 	{
@@ -90,7 +90,7 @@ var oldJobs = []struct {
 		files: map[string]string{"turns.yaml": ten, "home/.config/adroit/agents/editor.md": editor},
 		run:   kinds,
 		kill:  34,
-		then:  []oldCommand{{"jobs resume last", 0, []string{"Ten calls made", "(?m)^done"}}, {"jobs steps last", 0, []string{"write_file", "edit_file"}}},
+		then:  []oldCommand{{"continue last", 0, []string{"Ten calls made", "(?m)^done"}}, {"jobs steps last", 0, []string{"write_file", "edit_file"}}},
 		tree:  map[string]string{"a.txt": "one\nthree\n", "b.txt": "new\n", "d.txt": "e\n", "log": "x\n"},
 		undo:  true,
 	},
@@ -104,8 +104,8 @@ var oldJobs = []struct {
 		code: 4,
 		then: []oldCommand{
 			{"jobs show last", 0, []string{"waiting", "echo x >>log"}},
-			{"signal last approve", 0, []string{"echo x >>log"}},
-			{"jobs resume last", 0, []string{"Made", "(?m)^done"}},
+			{"answer signal last approve", 0, []string{"echo x >>log"}},
+			{"continue last", 0, []string{"Made", "(?m)^done"}},
 		},
 		tree: map[string]string{"log": "x\n"},
 	},
@@ -114,7 +114,7 @@ var oldJobs = []struct {
 		files: map[string]string{"turns.yaml": oldAnswer},
 		run:   []string{"run", "steps", "the task", "-m", "script:../turns.yaml", "--approve", "all", "--sandbox", "off"},
 		code:  -int(syscall.SIGKILL),
-		then:  []oldCommand{{"jobs resume last", 4, []string{"nobody can tell"}}, {"approve last", 0, []string{"seen and done", `one +done`, "(?m)^done"}}},
+		then:  []oldCommand{{"continue last", 4, []string{"nobody can tell"}}, {"answer approve last", 0, []string{"seen and done", `one +done`, "(?m)^done"}}},
 		tree:  map[string]string{"once": "x\n", "twice": "x\n", "o.txt": "seen and done"},
 	},
 	{
@@ -122,7 +122,7 @@ var oldJobs = []struct {
 		files: map[string]string{"turns.yaml": mends, "stages.json": stages, "repo/word": "wrong\n"},
 		run:   []string{"run", "validate", "-m", "script:../turns.yaml", "-i", "stages=@../stages.json", "--approve", "all"},
 		kill:  49,
-		then:  []oldCommand{{"jobs resume last", 0, []string{"first  passed", "word   fixed   after 1 attempt", "last   passed"}}},
+		then:  []oldCommand{{"continue last", 0, []string{"first  passed", "word   fixed   after 1 attempt", "last   passed"}}},
 		tree:  map[string]string{"word": "right\n"},
 	},
 	{
@@ -130,7 +130,7 @@ var oldJobs = []struct {
 		files: map[string]string{"repo/a.txt": "a\n", "turns.yaml": accounted["turns.yaml"]},
 		run:   []string{"run", "lead", "Look.", "-m", "script:../turns.yaml"},
 		kill:  64,
-		then:  []oldCommand{{"jobs resume last", 0, []string{"Seen", "(?m)^done"}}, {"jobs show last", 0, []string{"mid", "leaf"}}},
+		then:  []oldCommand{{"continue last", 0, []string{"Seen", "(?m)^done"}}, {"jobs show last", 0, []string{"mid", "leaf"}}},
 	},
 	{
 		name:  "supervisor",
@@ -138,7 +138,7 @@ var oldJobs = []struct {
 		run:   []string{"run", "supervisor", "Write both.", "-m", "script:../turns.yaml"},
 		kill:  120,
 		git:   true,
-		then:  []oldCommand{{"jobs resume last", 0, []string{"(?m)^done"}}, {"jobs artifacts last result", 0, []string{`"fixed": true`, `"reviewed": true`}}},
+		then:  []oldCommand{{"continue last", 0, []string{"(?m)^done"}}, {"jobs artifacts last result", 0, []string{`"fixed": true`, `"reviewed": true`}}},
 		tree:  map[string]string{"left.txt": "LEFT\n", "right.txt": "right\n"},
 	},
 	{
@@ -147,7 +147,7 @@ var oldJobs = []struct {
 		run:   []string{"run", "check", "go", "-m", "script:../turns.yaml", "--approve", "all", "--sandbox", "off"},
 		code:  1,
 		edit:  map[string]string{"turns.yaml": oldAnswer, "repo/fixed": ""},
-		then:  []oldCommand{{"jobs show last", 0, []string{"failed", "bad key"}}, {"jobs resume last", 0, []string{"(?m)^done"}}},
+		then:  []oldCommand{{"jobs show last", 0, []string{"failed", "bad key"}}, {"continue last", 0, []string{"(?m)^done"}}},
 		tree:  map[string]string{"once": "x\n", "twice": "x\n"},
 	},
 	{
@@ -155,7 +155,7 @@ var oldJobs = []struct {
 		files: map[string]string{"turns.yaml": ten, "home/.config/adroit/agents/editor.md": editor},
 		run:   kinds,
 		code:  0,
-		then:  []oldCommand{{"jobs show last", 0, []string{"done", "Ten calls made"}}, {"jobs diff last", 0, []string{`\+three`}}, {"jobs resume last", 2, []string{"has ended"}}},
+		then:  []oldCommand{{"jobs show last", 0, []string{"done", "Ten calls made"}}, {"jobs diff last", 0, []string{`\+three`}}, {"continue last", 2, []string{"has ended"}}},
 		undo:  true,
 	},
 	{
@@ -169,8 +169,8 @@ var oldJobs = []struct {
 		run:  []string{"run", "hand", "go", "-m", "script:../turns.yaml", "--approve", "all", "--max-turns", "2"},
 		code: 3,
 		then: []oldCommand{
-			{"jobs resume last", 2, []string{"the limit of 2 turns"}},
-			{"jobs resume last --max-turns 10", 0, []string{"resumed with other limits: 10 turns", "Written", "(?m)^done"}},
+			{"continue last", 2, []string{"the limit of 2 turns"}},
+			{"continue last --max-turns 10", 0, []string{"resumed with other limits: 10 turns", "Written", "(?m)^done"}},
 		},
 		tree: map[string]string{"a.txt": "2\n"},
 		undo: true,

@@ -71,7 +71,7 @@ func TestTranscriptionSurvivesKill(t *testing.T) {
 	if code := ended(t, first.Wait()); code != -int(syscall.SIGKILL) {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
-	code, text := p.run("jobs", "resume", "last")
+	code, text := p.run("continue", "last")
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, text)
 	}

@@ -248,9 +248,9 @@ func powerCut(t *testing.T, bin string, kind powerKind, n int, sandbox string, p
 	asked := 0
 	if killed {
 		var code int
-		if code, out = p.run("jobs", "resume", id); code == 4 && strings.Contains(out, "may have happened, and nobody can tell") {
+		if code, out = p.run("continue", id); code == 4 && strings.Contains(out, "may have happened, and nobody can tell") {
 			asked++
-			code, out = p.run("approve", id)
+			code, out = p.run("answer", "approve", id)
 		}
 		if code != 0 {
 			t.Errorf("resume: exit code %d\n%s", code, out)

@@ -34,10 +34,10 @@ func TestProposeAtTerminal(t *testing.T) {
 			if code, out := p.run("fix", "-m", "script:../turns.yaml", "--", "sh", "build.sh"); code != 0 {
 				t.Fatalf("exit code %d\n%s", code, out)
 			}
-			_, out := p.run("failures", "--json")
+			_, out := p.run("fix", "failures", "--json")
 			_, sig, _ := strings.Cut(out, `"signature": "`)
 			sig, _, _ = strings.Cut(sig, `"`)
-			x, wait := p.terminal(120, []string{"TERM=xterm", "NO_COLOR=1"}, "failures", "propose", sig, "--name", "repaired")
+			x, wait := p.terminal(120, []string{"TERM=xterm", "NO_COLOR=1"}, "fix", "failures", "propose", sig, "--name", "repaired")
 			x.expect("write it to .adroit/pipelines/repaired.yaml", "")
 			if c.before != nil {
 				c.before(t, p)
@@ -50,7 +50,7 @@ func TestProposeAtTerminal(t *testing.T) {
 				t.Errorf("the screen does not show %q:\n%s", c.want, x.text())
 			}
 			file := p.read("repo/.adroit/pipelines/repaired.yaml")
-			_, trusted := p.run("trust", "--show")
+			_, trusted := p.run("config", "trust", "--show")
 			switch {
 			case c.name == "yes" && (!strings.Contains(file, "replay_fix") || !strings.Contains(trusted, "trusted")):
 				t.Errorf("the file is %q; %s", file, trusted)

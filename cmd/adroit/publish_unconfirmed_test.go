@@ -43,7 +43,7 @@ func TestUnconfirmedIsNotPublishedAgain(t *testing.T) {
 				if code != -int(syscall.SIGKILL) {
 					t.Fatalf("exit code %d\n%s", code, out)
 				}
-				code, text = p.run("jobs", "resume", "last")
+				code, text = p.run("continue", "last")
 			}
 			if code != 4 || !strings.Contains(text, "an earlier publication may have happened") {
 				t.Errorf("exit code %d\n%s", code, text)
@@ -51,10 +51,10 @@ func TestUnconfirmedIsNotPublishedAgain(t *testing.T) {
 			if n := w.sent("publish_webhook"); n != 1 {
 				t.Errorf("published %d times", n)
 			}
-			if code, text := p.run("signal", "last", "deny"); code != 0 {
+			if code, text := p.run("answer", "signal", "last", "deny"); code != 0 {
 				t.Errorf("deny: exit code %d\n%s", code, text)
 			}
-			if code, text := p.run("jobs", "resume", "last"); code != 0 || w.sent("publish_webhook") != 1 {
+			if code, text := p.run("continue", "last"); code != 0 || w.sent("publish_webhook") != 1 {
 				t.Errorf("published %d times, exit code %d\n%s", w.sent("publish_webhook"), code, text)
 			}
 		})
@@ -94,18 +94,18 @@ func TestUnconfirmedInPipelines(t *testing.T) {
 				t.Fatalf("exit code %d\n%s", code, out)
 			}
 			for i := range 3 {
-				code, text := p.run("jobs", "resume", "last")
-				if code != 4 || !strings.Contains(text, "to publish again may publish twice") || !strings.Contains(text, "adroit approve J") || w.sent("publish_webhook") != 1 {
+				code, text := p.run("continue", "last")
+				if code != 4 || !strings.Contains(text, "to publish again may publish twice") || !strings.Contains(text, "adroit answer approve J") || w.sent("publish_webhook") != 1 {
 					t.Errorf("resume %d: published %d times, exit code %d\n%s", i+1, w.sent("publish_webhook"), code, text)
 				}
 			}
-			if code, text := p.run("deny", "last"); code == 0 || w.sent("publish_webhook") != 1 {
+			if code, text := p.run("answer", "deny", "last"); code == 0 || w.sent("publish_webhook") != 1 {
 				t.Errorf("deny: published %d times, exit code %d\n%s", w.sent("publish_webhook"), code, text)
 			}
-			if code, text := p.run("jobs", "resume", "last"); code != 4 || w.sent("publish_webhook") != 1 {
+			if code, text := p.run("continue", "last"); code != 4 || w.sent("publish_webhook") != 1 {
 				t.Errorf("resumed after a no: published %d times, exit code %d\n%s", w.sent("publish_webhook"), code, text)
 			}
-			if code, text := p.run("approve", "last"); code != 0 || w.sent("publish_webhook") != 2 {
+			if code, text := p.run("answer", "approve", "last"); code != 0 || w.sent("publish_webhook") != 2 {
 				t.Errorf("approve: published %d times, exit code %d\n%s", w.sent("publish_webhook"), code, text)
 			}
 		})

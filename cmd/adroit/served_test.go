@@ -265,7 +265,7 @@ func TestServeKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			url = serve().url
-			adroit(url, "jobs", "resume", id)
+			adroit(url, "continue", id)
 			if got := adroit(url, "jobs", "show", id); !strings.Contains(got, "done") {
 				t.Errorf("resumed: %s", got)
 			}
@@ -379,10 +379,10 @@ func TestServeKilledReaders(t *testing.T) {
 		served = serve()
 		url.Store(served.url)
 		if i == calls-1 {
-			adroit("--server", served.url, "jobs", "resume", id)
+			adroit("--server", served.url, "continue", id)
 			break
 		}
-		adroit("--server", served.url, "jobs", "resume", "--detach", id)
+		adroit("--server", served.url, "continue", "--detach", id)
 	}
 	want := adroit("jobs", "logs", id, "--json")
 	total := strings.Count(want, "\n") + strings.Count(adroit("jobs", "logs", "last", "--json"), "\n")

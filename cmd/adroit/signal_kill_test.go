@@ -31,16 +31,16 @@ func TestKillAtSignal(t *testing.T) {
 		case !strings.Contains(out, `"question":"First?"`):
 			t.Fatalf("out lacks `\"question\":\"First?\"`: it does not say what it waits for:\n%s", out)
 		}
-		p.ok(0, "signal", "last", "verdict", "one")
-		killed, out := p.kill(n, 4, "jobs", "resume", "last")
+		p.ok(0, "answer", "signal", "last", "verdict", "one")
+		killed, out := p.kill(n, 4, "continue", "last")
 		if killed {
-			out = p.ok(4, "jobs", "resume", "last")
+			out = p.ok(4, "continue", "last")
 		}
 		if !strings.Contains(out, "waiting for a person: Second?") {
 			t.Errorf("point %d: it does not wait a second time:\n%s", n, out)
 		}
-		p.ok(0, "signal", "last", "verdict", "two")
-		p.ok(0, "jobs", "resume", "last")
+		p.ok(0, "answer", "signal", "last", "verdict", "two")
+		p.ok(0, "continue", "last")
 		if got := p.read("repo/o.txt"); got != "one two" {
 			t.Errorf("point %d: the answers were %q", n, got)
 		}

@@ -177,13 +177,13 @@ func TestSignals(t *testing.T) {
 			if p.sleeping() {
 				t.Error("the command is still there")
 			}
-			if !strings.Contains(out.String(), "adroit jobs resume J") {
+			if !strings.Contains(out.String(), "adroit continue J") {
 				t.Errorf("it does not say how to go on:\n%s", out)
 			}
 			if _, list := p.run("jobs"); !strings.Contains(list, "  interrupted  ") || !strings.Contains(list, "  at step 2 of turn 2: ") {
 				t.Errorf("jobs: %s", list)
 			}
-			code, text := p.run("jobs", "resume", "last")
+			code, text := p.run("continue", "last")
 			if code != 0 {
 				t.Errorf("resume: exit code %d\n%s", code, text)
 			}
@@ -226,7 +226,7 @@ func TestInterruptTwice(t *testing.T) {
 		t.Errorf("exit code %d, want 130\n%s", got, out)
 	}
 	await(t, "the command to die with its runner", func() bool { return !p.sleeping() })
-	if code, text := p.run("jobs", "resume", "last"); code != 0 {
+	if code, text := p.run("continue", "last"); code != 0 {
 		t.Errorf("resume: exit code %d\n%s", code, text)
 	}
 }
@@ -272,7 +272,7 @@ func TestKilledRunner(t *testing.T) {
 	if _, list := p.run("jobs"); !strings.Contains(list, "  interrupted  ") || !strings.Contains(list, "  at step 2 of turn 2: ") {
 		t.Errorf("jobs: %s", list)
 	}
-	if code, text := p.run("jobs", "resume", "last"); code != 0 || p.read("repo/two.txt") != "2\n" {
+	if code, text := p.run("continue", "last"); code != 0 || p.read("repo/two.txt") != "2\n" {
 		t.Errorf("resume: exit code %d\n%s", code, text)
 	}
 }

@@ -26,7 +26,7 @@ func TestStoppedRunner(t *testing.T) {
 				_, list := p.run("jobs")
 				return strings.Contains(list, "interrupted")
 			})
-			code, text := p.run("jobs", "resume", "last")
+			code, text := p.run("continue", "last")
 			if code != 1 || !strings.Contains(text, "has the job and is stopped") || !strings.Contains(text, "kill -CONT") {
 				t.Fatalf("resume of a job whose runner is stopped: exit %d\n%s", code, text)
 			}
@@ -38,7 +38,7 @@ func TestStoppedRunner(t *testing.T) {
 				if code := ended(t, err); code != 0 {
 					t.Errorf("the continued runner: exit %d\n%s", code, out)
 				}
-			} else if code, text := p.run("jobs", "resume", "last"); code != 0 {
+			} else if code, text := p.run("continue", "last"); code != 0 {
 				t.Errorf("resume after the kill: exit %d\n%s", code, text)
 			}
 			for _, name := range []string{"a", "b", "c"} {

@@ -206,10 +206,10 @@ func TestAlwaysInTheProject(t *testing.T) {
 	if err := os.Remove(conf); err != nil {
 		t.Fatal(err)
 	}
-	if _, out := p.run("trust", "--list"); !regexp.MustCompile(`always +allow shell .touch made.txt`).MatchString(out) {
+	if _, out := p.run("config", "trust", "--list"); !regexp.MustCompile(`always +allow shell .touch made.txt`).MatchString(out) {
 		t.Errorf("listed is\n%s", out)
 	}
-	if code, out := p.run("trust", "--revoke", "."); code != 0 {
+	if code, out := p.run("config", "trust", "--revoke", "."); code != 0 {
 		t.Error(out)
 	}
 	if code, out := p.run("run", "hand", "make it", "-m", "script:../turns.yaml"); code != 4 {

@@ -26,7 +26,7 @@ func TestTrustAtTerminal(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			x, wait := p.terminal(120, []string{"TERM=xterm", "NO_COLOR=1", "PAGER=" + pager}, "trust")
+			x, wait := p.terminal(120, []string{"TERM=xterm", "NO_COLOR=1", "PAGER=" + pager}, "config", "trust")
 			x.expect("trust 1 file of", c.answer)
 			code := wait()
 			text := x.text()

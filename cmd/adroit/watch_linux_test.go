@@ -41,7 +41,7 @@ func TestWatchAtTerminal(t *testing.T) {
 func TestHelpFits(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, nil)
-	for _, args := range [][]string{{"run", "--help"}, {"jobs", "--help"}, {"jobs", "resume", "--help"}, {"agents"}, {"tools"}} {
+	for _, args := range [][]string{{"run", "--help"}, {"jobs", "--help"}, {"continue", "--help"}, {"agents"}, {"tools"}} {
 		x, wait := p.terminal(80, []string{"TERM=xterm", "NO_COLOR=1"}, args...)
 		if code := wait(); code != 0 {
 			t.Errorf("%v: exit code %d", args, code)

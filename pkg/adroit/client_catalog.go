@@ -139,7 +139,7 @@ func (rt *Runtime) ShowSkill(ctx context.Context, n Named) (*SkillDetail, error)
 		}
 		names = append(names, s.Name)
 	}
-	help := hint.Command("skills list") + " lists the skills"
+	help := hint.Command("agents skills list") + " lists the skills"
 	if near := spelling.Nearest(n.Name, names); near != "" {
 		help = "did you mean " + near + "?"
 	}
@@ -248,7 +248,7 @@ func (rt *Runtime) lintDecision(in Scope) (d catalog.Decision, untrusted func(la
 		if layer != "project" || err == nil && trusted.Trusted(filepath.ToSlash(name)) {
 			return nil
 		}
-		return agents.Problems{{File: file, Severity: agents.Note, Message: "nobody trusts this file yet: it is not used", Hint: hint.Command("trust") + " shows it and asks"}}
+		return agents.Problems{{File: file, Severity: agents.Note, Message: "nobody trusts this file yet: it is not used", Hint: hint.Command("config trust") + " shows it and asks"}}
 	}
 }
 

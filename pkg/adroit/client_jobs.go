@@ -215,7 +215,7 @@ func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent
 	case slices.Contains(early, name):
 		return name, nil
 	case len(qs) == 0 && j.Status == jobs.Waiting:
-		return "", answered(hint.Command("jobs resume %s", j.ID)+" goes on with it", "%s has its answer already, and asks nothing else now", j.ID)
+		return "", answered(hint.Command("continue %s", j.ID)+" goes on with it", "%s has its answer already, and asks nothing else now", j.ID)
 	case strings.Contains(name, "@"): // of a step that asked, or of none
 		return "", answered(hint.Command("jobs show %s", j.ID)+" shows what it asks", "%s does not ask the question of %s now, or has its answer already", j.ID, name)
 	case len(waits) > 0:

@@ -90,7 +90,7 @@ func (rt *Runtime) startable(j *jobs.Job, o StartOptions) error {
 	case j.Status == jobs.Limit && !given:
 		return problem.Invalidf(raiseHint(j), "%s was stopped by a limit: %s", j.ID, j.Reason)
 	case given && !j.Status.Halted():
-		return problem.Invalidf(hint.Command("jobs resume %s", j.ID)+" goes on with it within the limits it has", "%s is %s: no limit has stopped it", j.ID, j.Status)
+		return problem.Invalidf(hint.Command("continue %s", j.ID)+" goes on with it within the limits it has", "%s is %s: no limit has stopped it", j.ID, j.Status)
 	}
 	if more.CostUSD > 0 && j.Model != pipeline.NoModel {
 		if _, ok := rt.o.Defaults.Prices.Of(j.Model); !ok {
@@ -103,14 +103,14 @@ func (rt *Runtime) startable(j *jobs.Job, o StartOptions) error {
 
 // raiseHint names the command that raises the limit by which a job was stopped.
 func raiseHint(j *jobs.Job) string {
-	resume := hint.Command("jobs resume %s --max-turns N", j.ID)
+	resume := hint.Command("continue %s --max-turns N", j.ID)
 	switch outcomeOf(j).Limit {
 	case "tokens":
-		resume = hint.Command("jobs resume %s --max-tokens N", j.ID)
+		resume = hint.Command("continue %s --max-tokens N", j.ID)
 	case "cost":
-		resume = hint.Command("jobs resume %s --max-cost USD", j.ID)
+		resume = hint.Command("continue %s --max-cost USD", j.ID)
 	case "time":
-		resume = hint.Command("jobs resume %s --timeout DURATION", j.ID)
+		resume = hint.Command("continue %s --timeout DURATION", j.ID)
 	}
 	return fmt.Sprintf("%s goes on with a higher limit\n%s runs it again from the start", resume, hint.Command("jobs retry %s", j.ID))
 }
@@ -120,11 +120,11 @@ func fault(id string, err error) error {
 	held := new(jobdir.HeldError)
 	switch {
 	case errors.As(err, &held) && held.Stopped:
-		return problem.WithHint(err, fmt.Sprintf("kill -CONT %d lets it go on (fg, if it was stopped with Ctrl-Z)\nkill -KILL %d ends it; then %s goes on with the job here", held.PID, held.PID, hint.Command("jobs resume %s", id)))
+		return problem.WithHint(err, fmt.Sprintf("kill -CONT %d lets it go on (fg, if it was stopped with Ctrl-Z)\nkill -KILL %d ends it; then %s goes on with the job here", held.PID, held.PID, hint.Command("continue %s", id)))
 	case errors.Is(err, jobs.ErrHeld), errors.Is(err, jobs.ErrLeaseLost):
 		return problem.WithHint(err, fmt.Sprintf("%s follows it; %s stops it", hint.Command("jobs logs %s -f", id), hint.Command("jobs cancel %s", id)))
 	case errors.Is(err, jobs.ErrBlocked):
-		return problem.WithHint(err, fmt.Sprintf("%s says why; %s tries once more", hint.Command("jobs show %s", id), hint.Command("jobs resume %s", id)))
+		return problem.WithHint(err, fmt.Sprintf("%s says why; %s tries once more", hint.Command("jobs show %s", id), hint.Command("continue %s", id)))
 	case errors.Is(err, jobs.ErrFinal):
 		return problem.WithHint(err, fmt.Sprintf("%s runs it again from the start", hint.Command("jobs retry %s", id)))
 	}

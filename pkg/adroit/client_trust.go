@@ -77,7 +77,7 @@ func (rt *Runtime) SetTrust(ctx context.Context, c TrustChange) (*trust.Status, 
 	if c.Revoke {
 		had, err := s.Revoke(c.Dir)
 		if err == nil && !had {
-			err = &problem.Error{Kind: problem.Failed, Message: c.Dir + " has no trust decision", Hint: hint.Command("trust --list") + " lists the projects"}
+			err = &problem.Error{Kind: problem.Failed, Message: c.Dir + " has no trust decision", Hint: hint.Command("config trust --list") + " lists the projects"}
 		}
 		return nil, asError(err)
 	}
@@ -92,7 +92,7 @@ func (rt *Runtime) SetTrust(ctx context.Context, c TrustChange) (*trust.Status, 
 	for _, f := range files {
 		known := func(now trust.File) bool { return now.Path == f.Path && now.State != trust.Never }
 		if !slices.ContainsFunc(st.Files, known) {
-			return nil, problem.Invalidf(hint.Command("trust --show")+" lists the files", "%s is no file of %s that can be trusted", f.Path, st.Root)
+			return nil, problem.Invalidf(hint.Command("config trust --show")+" lists the files", "%s is no file of %s that can be trusted", f.Path, st.Root)
 		}
 		unshown := func(now trust.File) bool { return now.Path == f.Path && now.Unshown }
 		if c.Trust && slices.ContainsFunc(st.Files, unshown) {
@@ -204,7 +204,7 @@ func joinHint(j *jobs.Job, waits *jobdir.WaitingError) string {
 	case j.Status == jobs.Limit:
 		return raiseHint(j)
 	case !j.Status.Final() || j.Status.Halted() || j.Status == jobs.Failed:
-		return hint.Command("jobs resume %s", j.ID) + " brings it there and goes on"
+		return hint.Command("continue %s", j.ID) + " brings it there and goes on"
 	case j.Workflow == agents.Workflow.Name:
 		return hint.Command("continue %s \"...\"", j.ID) + " brings it there and goes on"
 	}

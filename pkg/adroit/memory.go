@@ -88,7 +88,7 @@ func (rt *Runtime) Facts(ctx context.Context, q FactQuery) ([]memory.Fact, error
 }
 
 func noFact(id string) error {
-	return &problem.Error{Kind: problem.NotFound, Message: fmt.Sprintf("there is no fact %q", id), Hint: hint.Command("memory list --all") + " lists the facts", Err: errors.Join(memory.ErrNotExist, jobs.ErrNotExist)}
+	return &problem.Error{Kind: problem.NotFound, Message: fmt.Sprintf("there is no fact %q", id), Hint: hint.Command("agents memory list --all") + " lists the facts", Err: errors.Join(memory.ErrNotExist, jobs.ErrNotExist)}
 }
 
 // Remember implements [Client].

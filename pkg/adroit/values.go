@@ -107,7 +107,7 @@ type ListOptions struct {
 	Dir string `json:"dir,omitempty"`
 	// Here selects the jobs that somebody in Dir goes on with: those of its project,
 	// not of others around or below it, and none that was done on the side, such as
-	// the one of adroit commit.
+	// the one of adroit git commit.
 	Here  bool `json:"here,omitempty"`
 	Limit int  `json:"limit,omitempty"` // the newest; 0 is all
 	Full  bool `json:"full,omitempty"`  // with input and output, without position and actions

@@ -67,6 +67,7 @@ type DynamicAgent struct {
 	Memory       string             `json:"memory,omitempty"`        // what it recalls of earlier jobs: project, user, or nothing
 	Options      llm.Options        `json:"options,omitzero"`
 	Expose       bool               `json:"expose,omitempty"` // other programs may call it as a tool
+	Hidden       bool               `json:"hidden,omitempty"` // workflows and other agents call it; lists for people leave it out
 	Prompt       string             `json:"prompt"`           // a text/template over Data
 	// DefaultPrompt is the request of a run that gives neither a prompt nor inputs; empty:
 	// such a run is refused.

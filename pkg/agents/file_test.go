@@ -155,7 +155,7 @@ func TestLoad(t *testing.T) {
 		agents.Layer{Name: "project"},
 	)
 	ps := cat.Problems()
-	if got := lines(ps); got != "home/broken.md:2:1: error: unknown key \"foo\"; known are aliases, auto, calling, capabilities, default_prompt, deny, description, done, effort, expose, grant, inputs, limits, mcp_servers, memory, mode, model, name, options, output, permissions, priority, problem_types, skills, spawn, think_model, tools, workflow\n"+
+	if got := lines(ps); got != "home/broken.md:2:1: error: unknown key \"foo\"; known are aliases, auto, calling, capabilities, default_prompt, deny, description, done, effort, expose, grant, hidden, inputs, limits, mcp_servers, memory, mode, model, name, options, output, permissions, priority, problem_types, skills, spawn, think_model, tools, workflow\n"+
 		"home/worse.md:1:1: error: there is no front matter; begin with a line ---, then name: and description:, then another ---" {
 		t.Errorf("problems are\n%s", got)
 	}

@@ -137,13 +137,17 @@ func (d *decoder) agent(n *node) {
 		"aliases":        func(v *node) { a.Aliases = d.Names(v, "aliases") },
 		"output":         func(v *node) { a.Output = v.JSON() },
 		"options":        func(v *node) { d.options(v) },
-		"expose": func(v *node) {
-			if a.Expose = v.Text == "true"; v.Kind != boolean {
-				d.bad(v, "", "expose is true or false")
-			}
-		},
-		"memory": d.memory,
+		"expose":         func(v *node) { a.Expose = d.flag(v, "expose") },
+		"hidden":         func(v *node) { a.Hidden = d.flag(v, "hidden") },
+		"memory":         d.memory,
 	})
+}
+
+func (d *decoder) flag(v *node, name string) bool {
+	if v.Kind != boolean {
+		d.bad(v, "", "%s is true or false", name)
+	}
+	return v.Text == "true"
 }
 
 func (d *decoder) limits(n *node) {

@@ -412,7 +412,7 @@ func chooseSkills(a *DynamicAgent, there []Skill) ([]Skill, error) {
 			return nil, fmt.Errorf("the skill pattern %q is malformed; wildcards are *, ? and [a-z]", name)
 		}
 		if !strings.ContainsAny(name, "*?[") && !slices.Contains(names, name) {
-			return nil, fmt.Errorf("there is no skill %s%s; %s lists them", name, spelling.DidYouMean(name, names), hint.Command("skills list"))
+			return nil, fmt.Errorf("there is no skill %s%s; %s lists them", name, spelling.DidYouMean(name, names), hint.Command("agents skills list"))
 		}
 	}
 	return out, nil

@@ -81,6 +81,7 @@ func fileSchema() []byte {
 			{"type": "array", "items": m{"enum": caps.Names()}}, {"type": "string"}}},
 		"aliases": names("Former names."),
 		"expose":  m{"type": "boolean", "description": "Other programs may call it as a tool: adroit mcp serve."},
+		"hidden":  m{"type": "boolean", "description": "Workflows and other agents call it: adroit agents list leaves it out without --all."},
 		"output":  m{"type": "object", "description": "A JSON Schema that its last answer satisfies."},
 		"options": object("Passed to the model.", m{
 			"temperature": m{"type": "number", "minimum": 0, "maximum": 2, "description": "How freely the model chooses its words, from 0 to 2; else the server's default."},

@@ -140,19 +140,49 @@ func (a *app) root() *cobra.Command {
 		}
 		return bare(cmd, args)
 	}
-	root.AddCommand(
-		work.NewRun(e), conversation, work.NewContinue(e), work.NewFix(e), work.NewCommit(e), work.NewCompare(e), jobcmd.NewJobs(e), jobcmd.NewSignal(e), define.NewAgents(e), define.NewPipelines(e), define.NewSkills(e), define.NewTools(e), define.NewMCP(e), jobcmd.NewMemory(e), acp.New(e), machine.NewModels(e),
-		machine.NewTrust(e), machine.NewSetup(e), machine.NewLogin(e), machine.NewLogout(e), machine.NewDoctor(e), jobcmd.NewStats(e), jobcmd.NewFailures(e), jobcmd.NewBackup(e), jobcmd.NewRestore(e), work.NewDemo(e), serve.NewServe(e), machine.NewConfig(e), kit.NewVersion(e), machine.NewUpdate(e), newCompletion(),
-	)
-	root.AddCommand(work.NewApprove(e), work.NewDeny(e), work.NewAnswer(e))
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(work.NewPR(e), a.newWorker())
-	root.AddCommand(a.Commands...)
+	a.addCommands(e, root, conversation)
 	wrapFlags(root)
 	rename(root, name)
 	fold(root, a.Stdout, a.Getenv)
 	completions(e, root)
 	return root
+}
+
+// examples has a use of each command that only collects others.
+var examples = map[string]string{
+	"agents": "agents show reviewer", "config": "config set model ollama/qwen3:8b", "git": "git commit", "jobs": "jobs diff last",
+	"mcp": "mcp add files -- npx -y @modelcontextprotocol/server-filesystem .", "models": "models check ollama/qwen3:8b",
+	"pipelines": "pipelines lint", "tools": "tools show edit",
+}
+
+// addCommands adds the commands, those that belong together under one heading.
+func (a *app) addCommands(e *kit.Env, root, conversation *cobra.Command) {
+	group := func(title string, commands ...*cobra.Command) {
+		root.AddGroup(&cobra.Group{ID: title, Title: title + ":"})
+		for _, c := range commands {
+			if c.GroupID = title; c.Example == "" {
+				c.Example = "  adroit " + examples[c.Name()]
+			}
+		}
+		root.AddCommand(commands...)
+	}
+	answer := kit.Under(work.NewAnswer(e), work.NewApprove(e), work.NewDeny(e), jobcmd.NewSignal(e))
+	group("Work with agents", kit.Under(work.NewRun(e), work.NewCompare(e)), conversation, work.NewContinue(e),
+		kit.Under(work.NewFix(e), jobcmd.NewFailures(e), jobcmd.NewStats(e)), answer,
+		kit.Under(jobcmd.NewJobs(e), jobcmd.NewBackup(e), jobcmd.NewRestore(e)),
+		kit.Noun("git", "Have an agent word a commit or a pull request, and make it", work.NewCommit(e), work.NewPR(e)))
+	group("What they are made of", kit.Under(define.NewAgents(e), define.NewSkills(e), jobcmd.NewMemory(e)),
+		define.NewTools(e), machine.NewModels(e), define.NewPipelines(e))
+	group("This machine and project", machine.NewSetup(e),
+		kit.Under(machine.NewConfig(e), machine.NewTrust(e), machine.NewLogin(e), machine.NewLogout(e)), machine.NewDoctor(e))
+	group("Other programs and machines", define.NewMCP(e), kit.Under(serve.NewServe(e), acp.New(e)), a.newWorker())
+	root.AddCommand(a.Commands...)
+	for _, c := range []*cobra.Command{work.NewDemo(e), kit.NewVersion(e), machine.NewUpdate(e), newCompletion()} {
+		c.Hidden = true
+		root.AddCommand(c)
+	}
+	addMoved(root)
 }
 
 // lostOutput is the fault of a result that could not be printed.
@@ -237,9 +267,10 @@ func misused(cmd *cobra.Command, err error) *kit.Error {
 // helpCommand is cobra's, but what it cannot find is an error.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Help about any command",
-		Args:  cobra.ArbitraryArgs,
+		Use:    "help [COMMAND]",
+		Short:  "Help about any command",
+		Hidden: true,
+		Args:   cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			of, rest, err := cmd.Root().Find(args)
 			if err == nil && len(rest) == 0 {
@@ -418,13 +449,10 @@ func nearest(word string, names []string) string { return spelling.Nearest(word,
 // maxHelp bounds the width of help on a wide terminal, in columns.
 const maxHelp = 100
 
-// fold fits help to the terminal that out is. Anywhere else it stays as it was
-// written.
+// fold fits help to the terminal that out is, and puts an example below each command of root.
+// Anywhere else than on a terminal lines stay as they were written.
 func fold(root *cobra.Command, out io.Writer, getenv func(string) string) {
 	cols := min(kit.NewScreen(out, getenv).Width(), maxHelp)
-	if cols <= 0 {
-		return
-	}
 	usage := root.UsageFunc()
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
 		// A template of cobra's would do it, too, and keep all methods of all types in the program.
@@ -434,15 +462,35 @@ func fold(root *cobra.Command, out io.Writer, getenv func(string) string) {
 		err := usage(cmd)
 		cmd.SetOut(to)
 		text := b.String()
-		for _, flags := range []*pflag.FlagSet{cmd.LocalFlags(), cmd.InheritedFlags()} {
-			if list := strings.TrimRight(flags.FlagUsages(), " \n"); list != "" {
-				text = strings.Replace(text, list, strings.TrimRight(flags.FlagUsagesWrapped(cols-1), " \n"), 1)
+		if cols > 0 {
+			for _, flags := range []*pflag.FlagSet{cmd.LocalFlags(), cmd.InheritedFlags()} {
+				if list := strings.TrimRight(flags.FlagUsages(), " \n"); list != "" {
+					text = strings.Replace(text, list, strings.TrimRight(flags.FlagUsagesWrapped(cols-1), " \n"), 1)
+				}
 			}
+		}
+		if !cmd.HasParent() {
+			text = withExamples(cmd, text)
 		}
 		_, lost := io.WriteString(to, text)
 		return cmp.Or(err, lost)
 	})
-	foldLong(root, cols)
+	if cols > 0 {
+		foldLong(root, cols)
+	}
+}
+
+// withExamples puts below the line of each command in the usage of root its first example.
+func withExamples(root *cobra.Command, usage string) string {
+	for _, c := range root.Commands() {
+		line := fmt.Sprintf("  %-*s %s\n", c.NamePadding(), c.Name(), c.Short)
+		examples := strings.Split(c.Example, "\n")
+		if i := slices.IndexFunc(examples, func(s string) bool { return strings.Contains(s, root.Name()+" ") }); i >= 0 {
+			example := strings.TrimSpace(examples[i])
+			usage = strings.Replace(usage, line, line+strings.Repeat(" ", c.NamePadding()+5)+example+"\n", 1)
+		}
+	}
+	return usage
 }
 
 func foldLong(cmd *cobra.Command, cols int) {

@@ -109,9 +109,9 @@ func TestNumericFlags(t *testing.T) {
 // value says something.
 func TestEmptyFlags(t *testing.T) {
 	means := []string{
-		"adroit deny --because",      // no reason, as without it
-		"adroit mcp add --workspace", // with --replace, no more access to the job's directory
-		"adroit memory edit --file",  // no file any more
+		"adroit answer deny --because",     // no reason, as without it
+		"adroit mcp add --workspace",       // with --replace, no more access to the job's directory
+		"adroit agents memory edit --file", // no file any more
 	}
 	var taken []string
 	seen := 0
@@ -142,6 +142,7 @@ func TestEmptyFlags(t *testing.T) {
 	}
 	visit(Program{Parts: parts.All()}.Command())
 	slices.Sort(taken)
+	slices.Sort(means)
 	if !slices.Equal(taken, means) {
 		t.Errorf("these take an empty value:\n%s\nwant:\n%s", strings.Join(taken, "\n"), strings.Join(means, "\n"))
 	}
@@ -172,10 +173,10 @@ func TestNameOfAProgram(t *testing.T) {
 		{"acme: error: ", []string{"jobs", "show", "J0000000000000"}},
 		{"acme run ", []string{"jobs", "-C", work}},
 		{"acme agents list", []string{"run", "nosuchagent", "x", "-C", work}},
-		{"acme login PROVIDER", []string{"doctor"}},
-		{"acme approve ", []string{"run", "chat", "hi", "-C", work, "-m", "script:" + script}},
+		{"acme config login PROVIDER", []string{"doctor"}},
+		{"acme answer approve ", []string{"run", "chat", "hi", "-C", work, "-m", "script:" + script}},
 		{"acme --data-dir ", []string{"--data-dir", t.TempDir(), "run", "chat", "hi", "-C", work, "-m", "script:" + script}},
-		{"acme approve J", []string{"jobs", "show", "last", "-C", work}},
+		{"acme answer approve J", []string{"jobs", "show", "last", "-C", work}},
 		{"usage: acme jobs show", []string{"jobs", "show", "a", "b"}},
 		{"acme devel ", []string{"version"}},
 		{"acme run builder", []string{"run", "--help"}},

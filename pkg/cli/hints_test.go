@@ -44,8 +44,8 @@ func TestHints(t *testing.T) {
 func TestWrongHints(t *testing.T) {
 	root := Program{}.Command()
 	for said, want := range map[string]string{
-		"jobs resume X --max-turns N": "", "--data-dir X jobs undo X": "", "run builder -m X X": "", "signal X approve": "", "jobs X": "",
-		"job resume X": "there is no command job", "jobs resurrect X": "has no command resurrect", "jobs resume X --max-turn N": "has no flag --max-turn", "run -Z": "has no flag -Z", "--serve X jobs": "has no flag --serve",
+		"continue X --max-turns N": "", "--data-dir X jobs undo X": "", "run builder -m X X": "", "answer signal X approve": "", "jobs X": "",
+		"job resume X": "there is no command job", "jobs resurrect X": "has no command resurrect", "continue X --max-turn N": "has no flag --max-turn", "run -Z": "has no flag -Z", "--serve X jobs": "has no flag --serve",
 	} {
 		if got := wrong(root, strings.Fields(said)); (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("adroit %s: %q, want %q", said, got, want)

@@ -186,9 +186,9 @@ func TestCommandsEscape(t *testing.T) {
 	dir := t.TempDir()
 	commands := []string{
 		"jobs", "jobs list --all", "jobs show J1", "jobs logs J1", "jobs transcript J1", "jobs artifacts J1", "jobs graph J1", "jobs steps J1", "jobs undo J1",
-		"jobs merge J1", "failures", "memory", "memory show J1", "mcp", "mcp check x", "agents", "agents lint", "pipelines", "pipelines lint", "skills",
-		"models", "models check x/y", "trust --show", "trust --list", "doctor",
-		"answer J1 words", "approve J1", "deny J1 words", "continue J1 words", "jobs resume J1", "chat --resume J1",
+		"jobs merge J1", "fix failures", "agents memory", "agents memory show J1", "mcp", "mcp check x", "agents --all", "agents lint", "pipelines", "pipelines lint", "agents skills",
+		"models", "models check x/y", "config trust --show", "config trust --list", "doctor",
+		"answer J1 words", "answer approve J1", "answer deny J1 words", "continue J1 words", "continue J1", "chat --continue J1",
 	}
 	for _, line := range commands {
 		t.Run(line, func(t *testing.T) {

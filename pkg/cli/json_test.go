@@ -60,9 +60,9 @@ func TestJSONShapes(t *testing.T) {
 	for _, line := range []string{
 		"jobs --all", "jobs show last", "jobs steps last", "jobs wait last", "jobs logs last", "jobs artifacts last diff", "jobs artifacts last", "jobs diff last",
 		"agents list", "agents show hand", "agents lint", "pipelines list", "pipelines show feature", "pipelines lint",
-		"skills list", "skills show greet", "tools list", "tools show read_file", "config show", "version",
-		"memory add a fact", "memory list",
-		"trust --show " + repo, "trust --list", "backup " + home + "/jobs.tar", "jobs undo last",
+		"agents skills list", "agents skills show greet", "tools list", "tools show read_file", "config show", "version",
+		"agents memory add a fact", "agents memory list",
+		"config trust --show " + repo, "config trust --list", "jobs backup " + home + "/jobs.tar", "jobs undo last",
 	} {
 		args := append(strings.Fields(line), "--json")
 		if strings.HasPrefix(line, "jobs") && strings.Contains(line, " last") {

@@ -77,14 +77,14 @@ func TestLogin(t *testing.T) {
 		code  int
 		says  string
 	}{
-		{[]string{"login"}, "", kit.Usage, "login needs one provider, or --list"},
-		{[]string{"login", "nobody"}, labKey, kit.Usage, `unknown model provider "nobody"`},
-		{[]string{"login", "lab"}, "", kit.Usage, "there is no key on standard input"},
-		{[]string{"login", "lab"}, "two\nlines", kit.Usage, "what was given is not a key"},
-		{[]string{"login", "lab"}, "wrong-key-123456", kit.Failed, "the server refuses the key"},
-		{[]string{"login", "down"}, labKey, kit.Failed, "--no-verify keeps it all the same"},
-		{[]string{"login", "away"}, labKey, kit.Failed, "HTTP 302"}, // no other host gets the key
-		{[]string{"logout", "lab"}, "", kit.Done, "no key of lab is kept"},
+		{[]string{"config", "login"}, "", kit.Usage, "login needs one provider, or --list"},
+		{[]string{"config", "login", "nobody"}, labKey, kit.Usage, `unknown model provider "nobody"`},
+		{[]string{"config", "login", "lab"}, "", kit.Usage, "there is no key on standard input"},
+		{[]string{"config", "login", "lab"}, "two\nlines", kit.Usage, "what was given is not a key"},
+		{[]string{"config", "login", "lab"}, "wrong-key-123456", kit.Failed, "the server refuses the key"},
+		{[]string{"config", "login", "down"}, labKey, kit.Failed, "--no-verify keeps it all the same"},
+		{[]string{"config", "login", "away"}, labKey, kit.Failed, "HTTP 302"}, // no other host gets the key
+		{[]string{"config", "logout", "lab"}, "", kit.Done, "no key of lab is kept"},
 	} {
 		out, code := d.run(c.stdin, c.args...)
 		if code != c.code || !strings.Contains(out, c.says) || strings.Contains(out, "wrong-key") {
@@ -95,11 +95,11 @@ func TestLogin(t *testing.T) {
 		t.Fatal("a key was kept")
 	}
 	for _, provider := range []string{"lab", "openai", "anthropic"} {
-		if out, code := d.run(labKey+"\n", "login", provider); code != 0 || !strings.Contains(out, "(verified)") {
+		if out, code := d.run(labKey+"\n", "config", "login", provider); code != 0 || !strings.Contains(out, "(verified)") {
 			t.Fatalf("%s: exit code %d\n%s", provider, code, out)
 		}
 	}
-	if out, code := d.run("own-key-123456", "login", "openrouter", "--no-verify"); code != 0 || !strings.Contains(out, "(not verified)") {
+	if out, code := d.run("own-key-123456", "config", "login", "openrouter", "--no-verify"); code != 0 || !strings.Contains(out, "(not verified)") {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	if got := strings.Join(d.seen[len(d.seen)-3:], ", "); got != "GET /v1/models, GET /openai/models, GET /v1/models" {
@@ -109,13 +109,13 @@ func TestLogin(t *testing.T) {
 		t.Errorf("the file: %v, %v", info, err)
 	}
 	d.env["OPENAI_API_KEY"] = "sk-of-the-environment"
-	out, _ := d.run("", "login", "--list")
-	for _, want := range []string{"lab         adroit login\n", "openai      OPENAI_API_KEY, before that of adroit login\n", "gemini      no key (adroit login gemini, or GEMINI_API_KEY)\n"} {
+	out, _ := d.run("", "config", "login", "--list")
+	for _, want := range []string{"lab         adroit config login\n", "openai      OPENAI_API_KEY, before that of adroit config login\n", "gemini      no key (adroit config login gemini, or GEMINI_API_KEY)\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the list lacks %q\n%s", want, out)
 		}
 	}
-	if out, _ := d.run("", "models"); !strings.Contains(out, "anthropic/NAME") || !strings.Contains(out, "the key of adroit login") {
+	if out, _ := d.run("", "models"); !strings.Contains(out, "anthropic/NAME") || !strings.Contains(out, "the key of adroit config login") {
 		t.Errorf("models\n%s", out)
 	}
 }
@@ -129,21 +129,21 @@ func TestLoginKeyStaysSecret(t *testing.T) {
 		all = append(all, out)
 		return out
 	}
-	keep(labKey, "login", "lab")
-	if out := keep("", "run", "poet", "hello", "-m", "lab/m", "--json"); !strings.Contains(out, "job.finished") || !strings.Contains(out, "refused the key, which is that of adroit login lab") {
+	keep(labKey, "config", "login", "lab")
+	if out := keep("", "run", "poet", "hello", "-m", "lab/m", "--json"); !strings.Contains(out, "job.finished") || !strings.Contains(out, "refused the key, which is that of adroit config login lab") {
 		t.Errorf("the run says\n%s", out)
 	}
-	for _, args := range [][]string{{"jobs", "logs", "last"}, {"jobs", "show", "last", "--json"}, {"config"}, {"doctor"}, {"models", "--json"}, {"login", "--list", "--json"}, {"models", "check", "lab/m"}} {
+	for _, args := range [][]string{{"jobs", "logs", "last"}, {"jobs", "show", "last", "--json"}, {"config"}, {"doctor"}, {"models", "--json"}, {"config", "login", "--list", "--json"}, {"models", "check", "lab/m"}} {
 		keep("", args...)
 	}
 	absent(t, d.env["ADROIT_HOME"], all...)
-	if out := keep("", "logout", "lab"); !strings.Contains(out, "is forgotten") {
+	if out := keep("", "config", "logout", "lab"); !strings.Contains(out, "is forgotten") {
 		t.Error(out)
 	}
 	if b, err := os.ReadFile(d.file()); err != nil || strings.Contains(string(b), labKey) {
 		t.Errorf("%s, %v", b, err)
 	}
-	if out := keep("", "models", "check", "lab/m"); !strings.Contains(out, "asks for a key: adroit login lab") {
+	if out := keep("", "models", "check", "lab/m"); !strings.Contains(out, "asks for a key: adroit config login lab") {
 		t.Error(out)
 	}
 }
@@ -151,11 +151,11 @@ func TestLoginKeyStaysSecret(t *testing.T) {
 // A file that others can read is not used, and doctor names the remedy.
 func TestLoginFileForOthers(t *testing.T) {
 	d := newAccount(t)
-	d.run(labKey, "login", "lab")
+	d.run(labKey, "config", "login", "lab")
 	if err := os.Chmod(d.file(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"doctor"}, {"models", "check", "lab/m"}, {"login", "--list"}} {
+	for _, args := range [][]string{{"doctor"}, {"models", "check", "lab/m"}, {"config", "login", "--list"}} {
 		if out, _ := d.run("", args...); !strings.Contains(out, "run chmod 600 on it") {
 			t.Errorf("%v\n%s", args, out)
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,10 +104,11 @@ func (a *app) givenData() string {
 	return a.dataDir
 }
 
-// localCommands work with the files of this machine, not with a client.
+// localCommands are whether a command and those below it work with the files of this machine, not
+// with a client.
 var localCommands = map[string]bool{
-	"backup": true, "restore": true, "demo": true, "bench": true, "init": true, "login": true, "logout": true,
-	"config": true, "serve": true, "worker": true, "mcp add": true, "mcp remove": true, "mcp login": true, "mcp logout": true,
+	"jobs backup": true, "jobs restore": true, "demo": true, "init": true,
+	"config": true, "config trust": false, "serve": true, "serve acp": false, "worker": true, "mcp add": true, "mcp remove": true, "mcp login": true, "mcp logout": true,
 }
 
 // looking are the commands that only look at jobs: they work although the configuration
@@ -130,8 +132,8 @@ func (a *app) stayLocal(cmd *cobra.Command, _ []string) error {
 
 func isLocal(cmd *cobra.Command) bool {
 	for c := cmd; c.HasParent(); c = c.Parent() {
-		if localCommands[path(c)] {
-			return true
+		if local, listed := localCommands[path(c)]; listed {
+			return local
 		}
 	}
 	return false
@@ -140,4 +142,40 @@ func isLocal(cmd *cobra.Command) bool {
 // path is the words that name a command.
 func path(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+}
+
+// moved has the commands of earlier versions by what they are called now.
+var moved = []struct{ old, now string }{
+	{"acp", "serve acp"}, {"approve", "answer approve"}, {"backup", "jobs backup"}, {"commit", "git commit"}, {"compare", "run compare"},
+	{"deny", "answer deny"}, {"failures", "fix failures"}, {"jobs resume", "continue"}, {"login", "config login"}, {"logout", "config logout"},
+	{"memory", "agents memory"}, {"pr", "git pr"}, {"restore", "jobs restore"}, {"resume", "continue"}, {"signal", "answer signal"}, {"skills", "agents skills"},
+	{"stats", "fix stats"}, {"trust", "config trust"},
+}
+
+// addMoved has a command of an earlier version answer with what it is called now.
+func addMoved(root *cobra.Command) {
+	for _, m := range moved {
+		parent, name := root, m.old
+		if noun, below, ok := strings.Cut(m.old, " "); ok {
+			parent, name = find(root, noun), below
+		}
+		if find(parent, name) != nil { // a command of the program
+			continue
+		}
+		parent.AddCommand(&cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true, Args: cobra.ArbitraryArgs,
+			ValidArgsFunction: cobra.NoFileCompletions,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return kit.Usagef(fmt.Sprintf("%s %s --help has the details", root.Name(), m.now), "%s is now %s %s", cmd.CommandPath(), root.Name(), m.now)
+			}})
+	}
+}
+
+// find returns the command of that name below another; nil if there is none.
+func find(cmd *cobra.Command, name string) *cobra.Command {
+	for _, c := range cmd.Commands() {
+		if c.Name() == name {
+			return c
+		}
+	}
+	return nil
 }

@@ -18,7 +18,7 @@ func TestPlace(t *testing.T) {
 		{"--data-dir /a'b", "doctor", `--data-dir '/a'\''b' doctor`},
 		{"--data-dir " + home + "/data", "doctor", ""},
 		{"--server http://h:1", "jobs logs J1M8D30BWB8JA1 -f", "--server http://h:1 jobs logs J1M8D30BWB8JA1 -f"},
-		{"--server http://h:1", "login openai", "login openai"},
+		{"--server http://h:1", "config login openai", "config login openai"},
 		{"--server http://h:1", "mcp add x -- y", "mcp add x -- y"},
 		{"run -C /elsewhere", "run AGENT PROMPT", "run -C /elsewhere AGENT PROMPT"},
 		{"run -C /elsewhere", "fix -- go test", "fix -C /elsewhere -- go test"},
@@ -27,7 +27,7 @@ func TestPlace(t *testing.T) {
 		{"run -C /elsewhere", "jobs", "jobs -C /elsewhere"},
 		{"run -C /elsewhere", "doctor", "doctor"},
 		{"run -C .", "jobs", "jobs"},
-		{"--data-dir /d run -C /e", "failures propose SIGNATURE", "--data-dir /d failures propose -C /e SIGNATURE"},
+		{"--data-dir /d run -C /e", "fix failures propose SIGNATURE", "--data-dir /d fix failures propose -C /e SIGNATURE"},
 	} {
 		a := newApp(Program{Getenv: func(name string) string { return vars[name] }})
 		root := a.root()

@@ -14,7 +14,7 @@ import (
 )
 
 // Two strategies for a type of problem are sides of a comparison: jobs are assigned to
-// them by their id, each side does what its strategy says, and adroit stats counts the
+// them by their id, each side does what its strategy says, and adroit fix stats counts the
 // sides apart, with intervals. Jobs whose problem has no such strategies do not count.
 func TestStrategiesCompared(t *testing.T) {
 	if testing.Short() {
@@ -66,7 +66,7 @@ func TestStrategiesCompared(t *testing.T) {
 		if n%10 != 9 {
 			continue
 		}
-		if err := json.Unmarshal([]byte(run(0, "stats", "--json")), &stats); err != nil {
+		if err := json.Unmarshal([]byte(run(0, "fix", "stats", "--json")), &stats); err != nil {
 			t.Fatal(err)
 		}
 		if len(stats.Compared) == 1 && len(stats.Compared[0].Sides) == 2 && stats.Compared[0].Sides[1].Jobs >= 20 {
@@ -85,7 +85,7 @@ func TestStrategiesCompared(t *testing.T) {
 	if !strings.Contains(c.Verdict, "fixed: ") || !strings.Contains(c.Verdict, " often with "+c.Sides[0].Name+" than with "+c.Sides[1].Name) {
 		t.Errorf("the verdict is %q", c.Verdict)
 	}
-	text := run(0, "stats")
+	text := run(0, "fix", "stats")
 	for _, s := range c.Sides {
 		if !strings.Contains(text, "comparison: strategy") || !strings.Contains(text, fmt.Sprintf("\n%-24s %5d  %d (", s.Name, s.Jobs, s.Fixed.Well)) {
 			t.Errorf("the text does not show %+v:\n%s", s, text)
@@ -95,7 +95,7 @@ func TestStrategiesCompared(t *testing.T) {
 	fix(0, "--strategy", "generate")
 	fix(1, "--strategy", "wait")
 	run(1, "fix", "-C", repo, "--escalate", "report", "--", "no-such-program-x")
-	if after := run(0, "stats"); !strings.Contains(after, c.Verdict) || strings.Count(after, fmt.Sprintf("%-24s %5d  ", c.Sides[0].Name, c.Sides[0].Jobs)) != 1 {
+	if after := run(0, "fix", "stats"); !strings.Contains(after, c.Verdict) || strings.Count(after, fmt.Sprintf("%-24s %5d  ", c.Sides[0].Name, c.Sides[0].Jobs)) != 1 {
 		t.Errorf("others count in the comparison:\n%s\nand before\n%s", after, text)
 	}
 }

@@ -87,10 +87,10 @@ func keysOf(getenv func(string) string) rootfs.File { return rootfs.In(Dir(geten
 // A Login is a provider and where its key is from.
 type Login struct {
 	Provider string `json:"provider"`
-	From     string `json:"from,omitempty"` // a variable or adroit login, "" for no key
+	From     string `json:"from,omitempty"` // a variable or adroit config login, "" for no key
 	// Variable goes before what is kept. "" if the provider has none.
 	Variable string `json:"variable,omitempty"`
-	Kept     bool   `json:"kept"` // whether adroit login keeps a key
+	Kept     bool   `json:"kept"` // whether adroit config login keeps a key
 }
 
 // Logins lists the providers whose servers take keys.

@@ -251,7 +251,7 @@ type Config struct {
 	parts  []adroit.Part
 	from   map[string]string // where a value comes from; a missing key means default
 	getenv func(string) string
-	keys   map[string]string // of adroit login, by provider
+	keys   map[string]string // of adroit config login, by provider
 	// keysErr is the error because of which the stored keys cannot be used.
 	keysErr error
 }

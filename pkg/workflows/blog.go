@@ -14,7 +14,7 @@ import (
 
 // blogWorkflow writes a post in seven phases that are always the same: analyse,
 // research, outline, expand, assemble, announce, publish. It is what the agent
-// blog used to be, kept to compare the two: see adroit compare.
+// blog used to be, kept to compare the two: see adroit run compare.
 var blogWorkflow = agents.Define("blog_phases", blogPhases)
 
 func blogPhases(sc *executor.Scope) error {
@@ -106,7 +106,7 @@ func list(t *executor.Task, name string, otherwise ...string) []string {
 
 // podcastWorkflow makes an episode's files in phases that are always the same:
 // transcribe, read, measure, note, mark chapters, finish the audio, announce,
-// save. It is there to compare with the agent podcast: see adroit compare.
+// save. It is there to compare with the agent podcast: see adroit run compare.
 var podcastWorkflow = agents.Define("podcast_phases", podcastPhases)
 
 func podcastPhases(sc *executor.Scope) error {

@@ -42,7 +42,7 @@ func BenchmarkChat(b *testing.B) {
 		plain := cat.echoes(200)
 		cat.end()
 
-		chat := onTerminal(b, exec.Command(adroit, "chat", "--resume"), repo, env)
+		chat := onTerminal(b, exec.Command(adroit, "chat", "--continue"), repo, env)
 		chat.see("\x1b[1m>") // the line to type in
 		first := chat.cpu()
 		chat.see("message 5001") // of the conversation, which is read behind the first frame

@@ -28,7 +28,7 @@ var codes = []word{
 	{"Limit", "Stopped short of done: a limit, stuck, silent, or the model reports that it cannot be done. The partial result is kept"},
 	{"Waiting", "Waiting for a person"},
 	{"Cancelled", "Cancelled"},
-	{"Signal", "and more: plus the signal's number: 130 after Ctrl-C, 143 after SIGTERM; `adroit jobs resume` continues the job"},
+	{"Signal", "and more: plus the signal's number: 130 after Ctrl-C, 143 after SIGTERM; `adroit continue` continues the job"},
 }
 
 // variables describes the environment variables that the program reads.
@@ -52,7 +52,7 @@ var variables = []word{
 	{"GOGC", "As Go programs read it; unset, nothing is collected below 16 MB"},
 	{"HOME", "Has `.config/adroit`, `.local/share/adroit` and `.claude/agents`"},
 	{"NO_COLOR", "No colour, whatever its value"},
-	{"PAGER", "Program that `adroit trust` shows files with at a terminal; `less` without it"},
+	{"PAGER", "Program that `adroit config trust` shows files with at a terminal; `less` without it"},
 	{"LESS", "Options of `less`; `FRX` without it"},
 	{"OLLAMA_API_KEY", "Key for an Ollama server that asks for one"},
 	{"TEMPORAL_ADDRESS", "The frontend of Temporal, if `temporal.address` names none; else 127.0.0.1:7233"},
@@ -94,7 +94,7 @@ func TestCommands(t *testing.T) {
 }
 
 func writeCommand(t *testing.T, b *strings.Builder, c *cobra.Command) {
-	if !c.IsAvailableCommand() {
+	if old := c.Hidden && c.DisableFlagParsing; old || c.Deprecated != "" || !c.Runnable() && !c.HasAvailableSubCommands() {
 		return
 	}
 	if c.Short == "" {
@@ -112,7 +112,7 @@ func writeCommand(t *testing.T, b *strings.Builder, c *cobra.Command) {
 	if c.Runnable() {
 		fmt.Fprintf(b, "```\n%s %s\n```\n", c.Parent().CommandPath(), c.Use)
 	}
-	if c.Example == "" && !c.HasAvailableSubCommands() {
+	if c.Example == "" && (!c.Parent().HasParent() || !c.HasAvailableSubCommands()) {
 		t.Errorf("%s has no example", c.CommandPath())
 	}
 	if c.Example != "" {

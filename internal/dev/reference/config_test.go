@@ -98,7 +98,7 @@ var settings = withParts([]word{
 	{"log.format", "`text` or `json`, a line each"},
 	{"log.file", "The file that lines are appended to; standard error if left out. A leading ~/ is the home directory"},
 	{"coordinator.memory", "Where `adroit fix` looks for what was done about the same failure before: `project` (the directory), `user` (all projects) or `off`, which keeps nothing either. `project` if left out; see [fix](fix.md)"},
-	{"coordinator.compare.WHAT", "Assigns jobs by their id to the sides of a comparison, which `adroit stats` counts apart: `memory: [on, off]`, `strategy: [NAME, default]`"},
+	{"coordinator.compare.WHAT", "Assigns jobs by their id to the sides of a comparison, which `adroit fix stats` counts apart: `memory: [on, off]`, `strategy: [NAME, default]`"},
 	{"engine", "What runs the workflows of jobs: `local`, this program, or `temporal`, for more than one machine; see [operating](production.md). `--engine` goes before"},
 	{"temporal.address", "The frontend of the Temporal cluster, as `host:port`. TEMPORAL_ADDRESS is used if it is left out"},
 	{"temporal.namespace", "The namespace of jobs in it. TEMPORAL_NAMESPACE is used if it is left out"},

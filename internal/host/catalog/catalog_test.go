@@ -85,8 +85,8 @@ func TestTarget(t *testing.T) {
 		{name: "raeder", fault: `unknown agent "raeder"`, hint: "did you mean reader?"},
 		{name: "askd", fault: `unknown agent "askd"`, hint: "the pipeline asked?"},
 		{name: "pipeline:askd", fault: `unknown pipeline "askd"`, hint: "did you mean asked?"},
-		{name: "theirs", fault: `unknown agent "theirs"`, hint: "adroit trust"},
-		{name: "flow", fault: `a pipeline "flow", and nobody trusts it`, hint: "adroit trust"},
+		{name: "theirs", fault: `unknown agent "theirs"`, hint: "adroit config trust"},
+		{name: "flow", fault: `a pipeline "flow", and nobody trusts it`, hint: "adroit config trust"},
 		{name: "../agents/theirs", fault: "unknown agent", hint: "adroit agents list"},
 		{name: "", fault: "no agent is named", hint: "adroit run AGENT"},
 	} {

@@ -115,7 +115,7 @@ func (c *Catalog) pipelineTarget(all *pipeline.Catalog, name string, d Decision,
 // unknownTarget returns the error for a name that neither an agent nor a pipeline has.
 func (c *Catalog) unknownTarget(cat *agents.Catalog, all *pipeline.Catalog, name, dir string) error {
 	if Has(dir, configs.PipelinesDir+"/"+name+".yaml") {
-		return problem.Invalidf(hint.Command("trust")+" shows and trusts what is there; --trust-project uses it this once", "this directory has a pipeline %q, and nobody trusts it yet", name)
+		return problem.Invalidf(hint.Command("config trust")+" shows and trusts what is there; --trust-project uses it this once", "this directory has a pipeline %q, and nobody trusts it yet", name)
 	}
 	if n := spelling.Nearest(name, all.Names()); n != "" && spelling.Nearest(name, cat.Names()) == "" {
 		return unknownAgent(name, "did you mean the pipeline "+n+"?\n"+hint.Command("agents list")+" and "+hint.Command("pipelines list")+" list what there is")
@@ -145,7 +145,7 @@ func (c *Catalog) FindAgent(cat *agents.Catalog, name, dir string) (*agents.Dyna
 			help = "did you mean " + unknown.Near + "?\n" + help
 		}
 		if Has(dir, configs.AgentsDir+"/"+name+".md") || Has(dir, configs.ClaudeAgents+"/"+name+".md") {
-			help = "this directory has an agent of that name: " + hint.Command("trust") + " shows and trusts what is there; --trust-project uses it this once"
+			help = "this directory has an agent of that name: " + hint.Command("config trust") + " shows and trusts what is there; --trust-project uses it this once"
 		}
 		return nil, unknownAgent(name, help)
 	case errors.As(err, &bad):

@@ -236,7 +236,7 @@ func (d *Doctor) removals() (out []Finding) {
 // check reads all stored data: the store, and the data for undo of every job.
 func (d *Doctor) check(ctx context.Context) []Finding {
 	const name = "check"
-	remedy := "restore a backup: " + hint.Command("restore FILE --replace")
+	remedy := "restore a backup: " + hint.Command("jobs restore FILE --replace")
 	if d.CheckStore == nil {
 		return nil
 	}

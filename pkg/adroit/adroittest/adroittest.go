@@ -389,7 +389,7 @@ func testQuestion(t *testing.T, f *fixture) {
 			if err == nil {
 				t.Errorf("%s was taken, too", name)
 			}
-		} else if e := kind(t, err, problem.Answered); !strings.Contains(e.Hint, "jobs resume") {
+		} else if e := kind(t, err, problem.Answered); !strings.Contains(e.Hint, "continue ") {
 			t.Errorf("%+v", e)
 		}
 	}

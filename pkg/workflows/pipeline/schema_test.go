@@ -108,7 +108,7 @@ func stepSchema(limits any) schemaMap {
 		"tool":  schemaText("A tool that is called with args."),
 		"check": m{"$ref": "#/$defs/criterion/properties/check", "description": "What must hold, in the form that an agent's done has it, or the step fails. Instead of tool or run."},
 		"await": schemaEither("A signal that is waited for, as in answer.", id, schemaObject("What is waited for.", m{
-			"signal": m{"type": "string", "pattern": idRule.String(), "description": "Its name, for adroit signal."}, "question": schemaText("What the person is asked; a template."),
+			"signal": m{"type": "string", "pattern": idRule.String(), "description": "Its name, for adroit answer signal."}, "question": schemaText("What the person is asked; a template."),
 		})),
 		"pipeline": schemaText("Another pipeline, as one step."),
 		"parallel": m{"type": "array", "minItems": 1, "items": m{"$ref": "#/$defs/step"}, "description": "Steps that run at once; all finish."},

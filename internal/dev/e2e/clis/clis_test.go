@@ -366,7 +366,7 @@ func TestKilled(t *testing.T) {
 			again := clis.Serve(clis.Turn{Say: "It is there.\nDONE"})
 			defer again.Close()
 			w.move(cli, again)
-			r := w.run("jobs", "resume", id)
+			r := w.run("continue", id)
 			if r.code != 0 || r.final.Status != jobs.Done {
 				t.Fatalf("exit code %d, %+v\n%s", r.code, r.final, r.stderr)
 			}

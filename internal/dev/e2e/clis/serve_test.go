@@ -65,7 +65,7 @@ func TestServe(t *testing.T) {
 			if list, _, _ := w.command("jobs", "list"); !strings.Contains(list, "hand") || !strings.Contains(list, "done") {
 				t.Errorf("jobs list prints\n%s", list)
 			}
-			if list, _, _ := w.command("memory", "list"); !strings.Contains(list, "untrusted") || !strings.Contains(list, fact) {
+			if list, _, _ := w.command("agents", "memory", "list"); !strings.Contains(list, "untrusted") || !strings.Contains(list, fact) {
 				t.Errorf("memory list prints\n%s", list)
 			}
 		})

@@ -32,7 +32,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New is adroit acp.
+// New is adroit serve acp.
 func New(e *kit.Env) *cobra.Command {
 	var q request.Flags
 	cmd := &cobra.Command{
@@ -42,7 +42,7 @@ func New(e *kit.Env) *cobra.Command {
 			"neovim and Emacs. Without AGENT it is the agent chat. A session is a job: it is on disk before a\n" +
 			"prompt counts as sent, the editor can load it again, and adroit jobs shows it. docs/integrations.md has the\n" +
 			"lines for each editor.",
-		Example: "  adroit acp\n  adroit acp builder -m ollama/qwen3:8b --mode plan",
+		Example: "  adroit serve acp\n  adroit serve acp builder -m ollama/qwen3:8b --mode plan",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Target = "chat"
@@ -168,7 +168,7 @@ func (s *server) Initialize(_ context.Context, p sdk.InitializeRequest) (sdk.Ini
 	return sdk.InitializeResponse{
 		ProtocolVersion: sdk.ProtocolVersionNumber,
 		AgentInfo:       &sdk.Implementation{Name: "adroit", Version: s.o.Version},
-		AuthMethods:     []sdk.AuthMethod{{Agent: &sdk.AuthMethodAgent{Id: loginMethod, Name: hint.Name("login"), Description: sdk.Ptr("Run " + hint.Command("login PROVIDER") + " in a terminal once: it keeps the key of a provider of models.")}}},
+		AuthMethods:     []sdk.AuthMethod{{Agent: &sdk.AuthMethodAgent{Id: loginMethod, Name: hint.Name("config login"), Description: sdk.Ptr("Run " + hint.Command("config login PROVIDER") + " in a terminal once: it keeps the key of a provider of models.")}}},
 		AgentCapabilities: sdk.AgentCapabilities{LoadSession: true,
 			McpCapabilities:     sdk.McpCapabilities{Http: true},
 			PromptCapabilities:  sdk.PromptCapabilities{EmbeddedContext: true, Image: true},

@@ -68,7 +68,7 @@ func (s *Session) command(line string) {
 		if i := slices.IndexFunc(list, func(t template) bool { return t.name == name }); i >= 0 {
 			if t := list[i]; t.untrusted != "" {
 				s.say(kit.Red, "/%s is not used: %s is not trusted", kit.SanitizeLine(t.name), kit.SanitizeLine(t.untrusted))
-				s.say(kit.Dim, "%s shows and trusts what is there", hint.Command("trust"))
+				s.say(kit.Dim, "%s shows and trusts what is there", hint.Command("config trust"))
 			} else {
 				s.send(t.expand(args))
 			}
@@ -219,7 +219,7 @@ func (s *Session) startOver(words string) {
 		return
 	}
 	if s.job != "" {
-		words += "; " + hint.Command("chat --resume %s", s.job) + " goes back"
+		words += "; " + hint.Command("chat --continue %s", s.job) + " goes back"
 	}
 	s.input.mode = s.Mode()
 	s.turn, s.input.notes, s.with = turn{}, nil, nil

@@ -118,7 +118,7 @@ func readTemplate(file, sum string) (template, error) {
 		return t, fmt.Errorf("the command /%s: %s has more than %d bytes", t.name, file, maxTemplate)
 	}
 	if got := sha256.Sum256(b); sum != "" && hex.EncodeToString(got[:]) != sum {
-		return t, fmt.Errorf("the command /%s: %s has changed since it was trusted; %s shows it", t.name, file, hint.Command("trust"))
+		return t, fmt.Errorf("the command /%s: %s has changed since it was trusted; %s shows it", t.name, file, hint.Command("config trust"))
 	}
 	text, err := rootfs.Plain(b)
 	if err != nil {

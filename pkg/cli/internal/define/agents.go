@@ -28,21 +28,31 @@ var noun = Noun{Word: "agents", Dirs: configs.ClaudeAgents + " and " + configs.A
 
 // NewAgents is adroit agents.
 func NewAgents(e *kit.Env) *cobra.Command {
-	list := List(e, noun, adroit.Client.Agents, listText, func(l *adroit.Listing[adroit.AgentInfo]) {
+	var all bool
+	list := List(e, noun, adroit.Client.Agents, func(w io.Writer, list []adroit.AgentInfo) { listText(w, list, all) }, func(l *adroit.Listing[adroit.AgentInfo]) {
 		if l.Problems.Err() != nil {
 			fmt.Fprintln(e.Err, "some agents cannot be used; "+hint.Command("agents lint")+" says why")
 		}
 	})
+	list.Flags().BoolVar(&all, "all", false, "also those that workflows and other agents call")
 	lint := Lint(e, noun, adroit.Client.LintAgents, "Check agent files: all problems at once, with their places", "name agents or their files, or none for all")
 	return kit.Lister("agents", "List, show, check and create agents", list, newShow(e), lint, newNew(e))
 }
 
-func listText(w io.Writer, list []adroit.AgentInfo) {
+func listText(w io.Writer, list []adroit.AgentInfo, all bool) {
 	var t kit.Table
+	hidden := 0
 	for _, a := range list {
+		if a.Hidden && !all {
+			hidden++
+			continue
+		}
 		t.Row(a.Name, a.Layer, kit.FirstSentence(a.Description))
 	}
 	t.Write(w)
+	if hidden > 0 {
+		fmt.Fprintf(w, "\n%d more that workflows and other agents call: %s\n", hidden, hint.Command("agents list --all"))
+	}
 }
 
 func newShow(e *kit.Env) *cobra.Command {

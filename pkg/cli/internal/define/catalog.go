@@ -1,6 +1,7 @@
 package define
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ import (
 // A Noun is a kind of definition that can be listed, shown or checked.
 type Noun struct {
 	Word string // in the plural
+	Path string // of its command, if that is not Word
 	Dirs string // where a project has its own
 	Ext  string // of its files, as in .md
 }
@@ -50,7 +52,7 @@ func List[T any](e *kit.Env, n Noun, list func(adroit.Client, context.Context, a
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List the " + n.Word,
-		Example: "  adroit " + n.Word + " list --json",
+		Example: "  adroit " + cmp.Or(n.Path, n.Word) + " list --json",
 		Args:    cobra.NoArgs,
 		RunE: e.With(func(ctx context.Context, c adroit.Client, _ []string) error {
 			in.Dir = e.Here()
@@ -268,9 +270,9 @@ func newSchema(e *kit.Env) *cobra.Command {
 	}
 }
 
-var skillsNoun = Noun{Word: "skills", Dirs: strings.Join(configs.Skills, " and ")}
+var skillsNoun = Noun{Word: "skills", Path: "agents skills", Dirs: strings.Join(configs.Skills, " and ")}
 
-// NewSkills returns the command adroit skills.
+// NewSkills returns the command adroit agents skills.
 func NewSkills(e *kit.Env) *cobra.Command {
 	return kit.Lister("skills", "List and show skills: instructions that agents read when they need them", newList(e), skillsNewShow(e))
 }
@@ -327,7 +329,7 @@ func skillsNewShow(e *kit.Env) *cobra.Command {
 		return nil
 	})
 	kit.JSONFlag(cmd, &asJSON)
-	cmd.Example = "  adroit skills show release-notes"
+	cmd.Example = "  adroit agents skills show release-notes"
 	return cmd
 }
 

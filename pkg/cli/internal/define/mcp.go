@@ -295,7 +295,7 @@ func newLogin(e *kit.Env) *cobra.Command {
 		Use:   "login NAME",
 		Short: "Log in at an MCP server behind an address",
 		Long: "Opens the page of the server's login in the browser, waits for its answer on this machine, and\n" +
-			"keeps the tokens with the keys of adroit login, in a file that only you can read. Jobs renew\n" +
+			"keeps the tokens with the keys of adroit config login, in a file that only you can read. Jobs renew\n" +
 			"them. adroit registers itself with the server, or is the client that --client-id names.",
 		Example: "  adroit mcp login docs\n  adroit mcp login docs --client-id adroit --port 8765",
 		Args:    cobra.ExactArgs(1),

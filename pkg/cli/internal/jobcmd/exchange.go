@@ -22,7 +22,7 @@ func newExport(e *kit.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "export",
 		Short:   "Print facts as JSON, one a line",
-		Example: "  adroit memory export > facts.jsonl",
+		Example: "  adroit agents memory export > facts.jsonl",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.read(nil); err != nil {
@@ -67,7 +67,7 @@ func newImport(e *kit.Env) *cobra.Command {
 		Long: "Adds facts to the project of this directory, whatever project they were of. They are marked as\n" +
 			"untrusted: anybody may have written the file. A line that is not a fact, or that holds what\n" +
 			"looks like a secret, is refused and the others are added.",
-		Example: "  adroit memory import facts.jsonl",
+		Example: "  adroit agents memory import facts.jsonl",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, err := kit.Directory(dir)
@@ -78,7 +78,7 @@ func newImport(e *kit.Env) *cobra.Command {
 			if args[0] != "-" {
 				f, err := os.Open(args[0])
 				if err != nil {
-					return kit.Usagef("name a file that "+hint.Command("memory export")+" printed", "%v", err)
+					return kit.Usagef("name a file that "+hint.Command("agents memory export")+" printed", "%v", err)
 				}
 				defer f.Close()
 				in = f

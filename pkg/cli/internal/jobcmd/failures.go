@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 
-// NewFailures returns the command adroit failures.
+// NewFailures returns the command adroit fix failures.
 func NewFailures(e *kit.Env) *cobra.Command {
 	return kit.Lister("failures", "Show, use and forget what coordinators remember of failures", failuresNewList(e), newPropose(e), failuresNewForget(e))
 }
@@ -29,7 +29,7 @@ func failuresNewList(e *kit.Env) *cobra.Command {
 		Long: "Lists the failures that adroit fix met in this directory, the newest first: what was\n" +
 			"done about each, and whether it helped. What helped is tried first when the same\n" +
 			"failure comes again, and what did not help is not repeated.",
-		Example: "  adroit failures\n  adroit failures list --all --json",
+		Example: "  adroit fix failures\n  adroit fix failures list --all --json",
 		Args:    cobra.NoArgs,
 		RunE: e.With(func(ctx context.Context, c adroit.Client, _ []string) error {
 			q := adroit.FailureQuery{Limit: most}
@@ -80,9 +80,9 @@ func failuresNewForget(e *kit.Env) *cobra.Command {
 		Use:   "forget [JOB]",
 		Short: "Forget the failures of this project, or of a job",
 		Long: "Forgets what adroit fix remembers of the failures in this directory, or of a job as\n" +
-			"adroit failures names it. Agents that did not help are tried again then. What is\n" +
+			"adroit fix failures names it. Agents that did not help are tried again then. What is\n" +
 			"older than 180 days is forgotten by itself.",
-		Example: "  adroit failures forget\n  adroit failures forget J1M823TPCXY6MM\n  adroit failures forget --all",
+		Example: "  adroit fix failures forget\n  adroit fix failures forget J1M823TPCXY6MM\n  adroit fix failures forget --all",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var q adroit.FailureQuery
@@ -110,7 +110,7 @@ func failuresNewForget(e *kit.Env) *cobra.Command {
 			case err != nil:
 				return err
 			case n == 0 && len(args) > 0:
-				return kit.Fail(fmt.Errorf("nothing is remembered of %s", args[0]), hint.Command("failures --all")+" lists what is")
+				return kit.Fail(fmt.Errorf("nothing is remembered of %s", args[0]), hint.Command("fix failures --all")+" lists what is")
 			case n == 1:
 				fmt.Fprintln(e.Out, "forgot 1 failure")
 			default:

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewBackup returns the command adroit backup.
+// NewBackup returns the command adroit jobs backup.
 func NewBackup(e *kit.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -25,7 +25,7 @@ func NewBackup(e *kit.Env) *cobra.Command {
 		Long: "Copies the data directory into FILE, a tar archive, compressed if its name ends in .gz or .tgz: jobs with\n" +
 			"their logs, what undo needs, worktrees and trust decisions. Caches are left out. The copy is consistent\n" +
 			"while jobs run. It holds prompts and file contents, and only you can read it.",
-		Example: "  adroit backup ~/adroit-$(date +%F).tar.gz",
+		Example: "  adroit jobs backup ~/adroit-$(date +%F).tar.gz",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := e.DataDir()
@@ -43,7 +43,7 @@ func NewBackup(e *kit.Env) *cobra.Command {
 			if asJSON {
 				return kit.JSON(e.Out, m)
 			}
-			fmt.Fprintf(e.Out, "%s: %s    %s\n", args[0], kit.Plural(m.Jobs, "job"), hint.Command("restore %s", args[0]))
+			fmt.Fprintf(e.Out, "%s: %s    %s\n", args[0], kit.Plural(m.Jobs, "job"), hint.Command("jobs restore %s", args[0]))
 			return nil
 		},
 	}
@@ -51,7 +51,7 @@ func NewBackup(e *kit.Env) *cobra.Command {
 	return cmd
 }
 
-// NewRestore is adroit restore.
+// NewRestore is adroit jobs restore.
 func NewRestore(e *kit.Env) *cobra.Command {
 	var asJSON, replace bool
 	cmd := &cobra.Command{
@@ -61,7 +61,7 @@ func NewRestore(e *kit.Env) *cobra.Command {
 			"--replace moves them aside, into a directory that is named; nothing is deleted. The backup is checked\n" +
 			"first: one that is damaged changes nothing. In another data directory it is a copy: worktrees are its own,\n" +
 			"and one whose original is still there is named, with the command that connects it with its repository.",
-		Example: "  adroit restore ~/adroit-2026-11-22.tar.gz\n  adroit restore ~/adroit-2026-11-22.tar.gz --data-dir /tmp/look",
+		Example: "  adroit jobs restore ~/adroit-2026-11-22.tar.gz\n  adroit jobs restore ~/adroit-2026-11-22.tar.gz --data-dir /tmp/look",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := e.DataDir()

@@ -20,7 +20,7 @@ import (
 // NewJobs is adroit jobs.
 func NewJobs(e *kit.Env) *cobra.Command {
 	cmd := newList(e, "jobs")
-	cmd.Short = "List jobs; show, follow, resume, cancel, undo one"
+	cmd.Short = "List jobs; show, follow, cancel, undo, merge one"
 	cmd.Long = "Lists jobs, newest first. Commands that take an ID also take its beginning or end, if that is unique, or last:\n" +
 		"the newest job of this directory's project, or of the one that -C names."
 	list := cmd.RunE
@@ -32,7 +32,7 @@ func NewJobs(e *kit.Env) *cobra.Command {
 		return list(cmd, args)
 	}
 	cmd.AddCommand(newList(e, "list"), newPrune(e), newAudit(e))
-	for _, one := range []*cobra.Command{newShow(e), newLogs(e), newTranscript(e), newWait(e), newResume(e), newRetry(e), newCancel(e), newArtifacts(e), newGraph(e), newDiff(e), newSteps(e)} {
+	for _, one := range []*cobra.Command{newShow(e), newLogs(e), newTranscript(e), newWait(e), newRetry(e), newCancel(e), newArtifacts(e), newGraph(e), newDiff(e), newSteps(e)} {
 		cmd.AddCommand(named(e, one, false))
 	}
 	for _, one := range []*cobra.Command{newRemove(e), newUndo(e), newMerge(e)} {

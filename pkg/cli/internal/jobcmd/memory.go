@@ -15,7 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 
-// NewMemory returns the command adroit memory.
+// NewMemory returns the command adroit agents memory.
 func NewMemory(e *kit.Env) *cobra.Command {
 	return kit.Lister("memory", "See and change what jobs noted for later jobs", memoryNewList(e), memoryNewShow(e), newAdd(e), newEdit(e), newForget(e), newExport(e), newImport(e))
 }
@@ -29,7 +29,7 @@ func memoryNewList(e *kit.Env) *cobra.Command {
 		Long: "Lists the facts that jobs and people noted about this project and its user, the newest first;\n" +
 			"with words, those that have any of them, the best first. A fact is stale when the file that\n" +
 			"showed it has changed or is gone, and untrusted when its author had read what others wrote.",
-		Example: "  adroit memory list\n  adroit memory list run tests",
+		Example: "  adroit agents memory list\n  adroit agents memory list run tests",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := s.read(args); err != nil {
 				return err
@@ -54,7 +54,7 @@ func memoryNewList(e *kit.Env) *cobra.Command {
 
 func printFacts(w io.Writer, found []memory.Fact, now time.Time) {
 	if len(found) == 0 {
-		fmt.Fprintln(w, "Nothing is remembered. Agents with memory: project in their file note what they find out; so does "+hint.Command("memory add")+".")
+		fmt.Fprintln(w, "Nothing is remembered. Agents with memory: project in their file note what they find out; so does "+hint.Command("agents memory add")+".")
 		return
 	}
 	var t kit.Table
@@ -80,7 +80,7 @@ func memoryNewShow(e *kit.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show ID",
 		Short:   "Show a fact with its evidence",
-		Example: "  adroit memory show k3v7qd2m5x",
+		Example: "  adroit agents memory show k3v7qd2m5x",
 		Args:    cobra.ExactArgs(1),
 		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
 			found, err := c.Facts(ctx, adroit.FactQuery{ID: args[0], Verify: true})
@@ -127,7 +127,7 @@ func newAdd(e *kit.Env) *cobra.Command {
 		Short: "Remember a fact yourself",
 		Long: "Keeps a fact for later jobs of this project, or of all with --user. What you add is trusted;\n" +
 			"what looks like a secret is refused.",
-		Example: "  adroit memory add \"tests run with make fast\" --kind command --file Makefile\n  adroit memory add --user \"answer in British English\"",
+		Example: "  adroit agents memory add \"tests run with make fast\" --kind command --file Makefile\n  adroit agents memory add --user \"answer in British English\"",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if n.Text = strings.Join(args, " "); user {
@@ -166,7 +166,7 @@ func newEdit(e *kit.Env) *cobra.Command {
 		Short: "Correct a fact",
 		Long: "Puts a fact with another text, kind, confidence or file in the place of one; the rest stays.\n" +
 			"A text that you write is trusted. The file that shows the fact is read again.",
-		Example: "  adroit memory edit k3v7qd2m5x \"tests run with make quick\"\n  adroit memory edit k3v7qd2m5x --kind pitfall --file \"\"",
+		Example: "  adroit agents memory edit k3v7qd2m5x \"tests run with make quick\"\n  adroit agents memory edit k3v7qd2m5x --kind pitfall --file \"\"",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := strings.Join(args[1:], " ")
@@ -181,7 +181,7 @@ func newEdit(e *kit.Env) *cobra.Command {
 			}
 			f := found[0]
 			if text == "" && !given("kind") && !given("confidence") && !given("file") {
-				return kit.Usagef(hint.Command("memory edit %s \"the text that is right\"", f.ID), "nothing is to be changed")
+				return kit.Usagef(hint.Command("agents memory edit %s \"the text that is right\"", f.ID), "nothing is to be changed")
 			}
 			n := adroit.FactNote{Fact: memory.Fact{Scope: f.Scope, Kind: f.Kind, Text: f.Text, Confidence: f.Confidence, Untrusted: f.Untrusted, Evidence: memory.Evidence{File: f.File}}, Replaces: f.ID, Dir: f.Project}
 			if text != "" {
@@ -219,7 +219,7 @@ func newForget(e *kit.Env) *cobra.Command {
 		Short: "Forget facts",
 		Long: "Removes facts for good: those named, or with --job, --kind or --scope all of that kind in this\n" +
 			"project. --all alone forgets everything.",
-		Example: "  adroit memory forget k3v7qd2m5x\n  adroit memory forget --kind summary",
+		Example: "  adroit agents memory forget k3v7qd2m5x\n  adroit agents memory forget --kind summary",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := s.read(nil); err != nil {
 				return err

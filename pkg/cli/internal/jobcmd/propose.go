@@ -22,7 +22,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/proposal"
 )
 
-// A proposer is adroit failures propose with its flags.
+// A proposer is adroit fix failures propose with its flags.
 type proposer struct {
 	e                 *kit.Env
 	c                 adroit.Client
@@ -40,7 +40,7 @@ func newPropose(e *kit.Env) *cobra.Command {
 			"asked. The file is checked and shown as a diff; at a terminal you accept or decline it, and\n" +
 			"else --accept with the letters that are shown does. What is accepted is written to\n" +
 			".adroit/pipelines and trusted as it is; nothing else of the project is.",
-		Example: "  adroit failures propose\n  adroit failures propose J1M823TPCXY6MM --name regenerate",
+		Example: "  adroit fix failures propose\n  adroit fix failures propose J1M823TPCXY6MM --name regenerate",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if p.c, err = e.Client(); err != nil {
@@ -78,7 +78,7 @@ func (p *proposer) run(ctx context.Context, which string) error {
 	var one proposal.Case
 	if which != "" {
 		if one, err = proposal.Find(cases, list, which); err != nil {
-			return kit.Fail(err, hint.Command("failures")+" lists what is remembered")
+			return kit.Fail(err, hint.Command("fix failures")+" lists what is remembered")
 		}
 	} else {
 		often := slices.DeleteFunc(cases, func(c proposal.Case) bool { return c.Jobs < proposal.Often || c.Lacks != "" })
@@ -108,7 +108,7 @@ func (p *proposer) choose(often []proposal.Case) error {
 		t.Row(c.Signature, kit.Plural(c.Jobs, "job"), kit.Ago(p.e.Now(), c.Last), kit.SanitizeLine(c.Command), kit.SanitizeLine(c.Helped))
 	}
 	t.Write(p.e.Out)
-	fmt.Fprintln(p.e.Err, hint.Command("failures propose SIGNATURE")+" proposes a pipeline for one")
+	fmt.Fprintln(p.e.Err, hint.Command("fix failures propose SIGNATURE")+" proposes a pipeline for one")
 	return nil
 }
 
@@ -122,7 +122,7 @@ func (p *proposer) propose(ctx context.Context, c proposal.Case) (got proposed, 
 		}
 	}
 	if got.Text, err = c.Pipeline(got.Name); err != nil {
-		return got, kit.Fail(fmt.Errorf("no pipeline can be proposed: %w", err), hint.Command("failures")+" lists what is remembered")
+		return got, kit.Fail(fmt.Errorf("no pipeline can be proposed: %w", err), hint.Command("fix failures")+" lists what is remembered")
 	}
 	got.File = configs.PipelinesDir + "/" + got.Name + ".yaml"
 	report, err := p.c.LintPipelines(ctx, adroit.LintRequest{Scope: adroit.Scope{Dir: p.dir}, Files: []adroit.LintFile{{Name: got.File, Text: []byte(got.Text)}}})
@@ -181,7 +181,7 @@ func (p *proposer) decide(ctx context.Context, got proposed) error {
 		fmt.Fprintf(p.e.Out, "kept     %s is as it would be proposed\n", got.File)
 		return nil
 	case p.accept != "" && p.accept != got.Accept:
-		return kit.Fail(errors.New("the proposal is another one now, or another file is there"), hint.Command("failures propose %s", got.Signature)+" shows it again")
+		return kit.Fail(errors.New("the proposal is another one now, or another file is there"), hint.Command("fix failures propose %s", got.Signature)+" shows it again")
 	}
 	if p.json {
 		if err := kit.JSON(p.e.Out, got); err != nil || p.accept == "" {
@@ -196,7 +196,7 @@ func (p *proposer) decide(ctx context.Context, got proposed) error {
 	}
 	if p.accept == "" {
 		if !p.e.Interactive() {
-			fmt.Fprintf(p.e.Err, "nothing was written; to accept it as it is:\n  %s\n", hint.Command("failures propose %s --name %s --accept %s", got.Signature, got.Name, got.Accept))
+			fmt.Fprintf(p.e.Err, "nothing was written; to accept it as it is:\n  %s\n", hint.Command("fix failures propose %s --name %s --accept %s", got.Signature, got.Name, got.Accept))
 			return nil
 		}
 		fmt.Fprintf(p.e.Err, "write it to %s, and trust it? [y]es, [n]o: ", got.File)

@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// NewSignal returns the command adroit signal.
+// NewSignal returns the command adroit answer signal.
 func NewSignal(e *kit.Env) *cobra.Command {
 	var question string
 	cmd := &cobra.Command{
@@ -24,7 +24,7 @@ func NewSignal(e *kit.Env) *cobra.Command {
 			"continue, abort, answer, cancel_stages and those that workflows and pipelines name may come early: they\n" +
 			"are kept until the job asks for them. cancel_stages ends a validation after the stage that runs. A value\n" +
 			"that is not JSON is sent as a string.",
-		Example: "  adroit signal last approve && adroit jobs resume last",
+		Example: "  adroit answer signal last approve && adroit continue last",
 		Args:    cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s := adroit.Signal{Name: args[1], Question: question}

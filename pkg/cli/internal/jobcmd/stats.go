@@ -20,7 +20,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
-// NewStats returns the command adroit stats.
+// NewStats returns the command adroit fix stats.
 func NewStats(e *kit.Env) *cobra.Command {
 	var asJSON bool
 	var since time.Duration
@@ -32,7 +32,7 @@ func NewStats(e *kit.Env) *cobra.Command {
 			"validation and run of until_tests_pass that failed and had a coordinator counts as one,\n" +
 			"with its time of work. A share comes with the interval that it lies in with a\n" +
 			"probability of 95 %: where that is wide, the figure says little.",
-		Example: "  adroit stats\n  adroit stats --since 720h --json",
+		Example: "  adroit fix stats\n  adroit fix stats --since 720h --json",
 		Args:    cobra.NoArgs,
 		RunE: e.With(func(ctx context.Context, c adroit.Client, _ []string) error {
 			var all []coordinator.Handled

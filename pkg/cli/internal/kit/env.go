@@ -335,6 +335,12 @@ func Noun(use, short string, below ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// Under adds commands below one that does something by itself, and returns it.
+func Under(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
+	cmd.AddCommand(below...)
+	return cmd
+}
+
 // Lister is a Noun that lists when it is called bare, as its command list does.
 func Lister(use, short string, list *cobra.Command, below ...*cobra.Command) *cobra.Command {
 	cmd := Noun(use, short, append([]*cobra.Command{list}, below...)...)

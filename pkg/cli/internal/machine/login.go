@@ -17,7 +17,7 @@ import (
 // maxKey bounds a key that is read.
 const maxKey = 16 << 10
 
-// NewLogin returns the command adroit login.
+// NewLogin returns the command adroit config login.
 func NewLogin(e *kit.Env) *cobra.Command {
 	var all, unverified, asJSON bool
 	cmd := &cobra.Command{
@@ -27,10 +27,10 @@ func NewLogin(e *kit.Env) *cobra.Command {
 			"that costs nothing, and keeps it in a file that only you can read. PROVIDER is openai, anthropic,\n" +
 			"gemini, openrouter, ollama or an endpoint of the configuration. A variable such as OPENAI_API_KEY\n" +
 			"goes before it.",
-		Example: "  adroit login anthropic\n  pass show openai | adroit login openai\n  adroit login --list",
+		Example: "  adroit config login anthropic\n  pass show openai | adroit config login openai\n  adroit config login --list",
 		Args: func(_ *cobra.Command, args []string) error {
 			if all != (len(args) == 0) || len(args) > 1 {
-				return kit.Usagef("for example: "+hint.Command("login anthropic")+", or "+hint.Command("login --list"), "login needs one provider, or --list")
+				return kit.Usagef("for example: "+hint.Command("config login anthropic")+", or "+hint.Command("config login --list"), "login needs one provider, or --list")
 			}
 			return nil
 		},
@@ -115,7 +115,7 @@ func read(ctx context.Context, e *kit.Env, provider string) (string, error) {
 	key = strings.TrimSpace(key)
 	switch {
 	case key == "":
-		return "", kit.Usagef("type it at the terminal, or pipe it: pass show NAME | "+hint.Command("login %s", provider), "there is no key on standard input")
+		return "", kit.Usagef("type it at the terminal, or pipe it: pass show NAME | "+hint.Command("config login %s", provider), "there is no key on standard input")
 	case len(key) > maxKey, strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return "", kit.Usagef("give the key alone, in one line", "what was given is not a key")
 	}
@@ -135,9 +135,9 @@ func list(e *kit.Env, c *config.Config, asJSON bool) error {
 			case from == "" && l.Variable == "":
 				from = "no key"
 			case from == "":
-				from = "no key (" + hint.Command("login %s", l.Provider) + ", or " + l.Variable + ")"
+				from = "no key (" + hint.Command("config login %s", l.Provider) + ", or " + l.Variable + ")"
 			case l.Kept && from == l.Variable:
-				from += ", before that of " + hint.Name("login")
+				from += ", before that of " + hint.Name("config login")
 			}
 			t.Row(l.Provider, from)
 		}
@@ -145,12 +145,12 @@ func list(e *kit.Env, c *config.Config, asJSON bool) error {
 	})
 }
 
-// NewLogout is adroit logout.
+// NewLogout is adroit config logout.
 func NewLogout(e *kit.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "logout PROVIDER",
-		Short:   "Forget the API key that adroit login keeps",
-		Example: "  adroit logout anthropic",
+		Short:   "Forget the API key that adroit config login keeps",
+		Example: "  adroit config logout anthropic",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, err := e.Config()

@@ -17,7 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/guard/trust"
 )
 
-// NewTrust returns the command adroit trust.
+// NewTrust returns the command adroit config trust.
 func NewTrust(e *kit.Env) *cobra.Command {
 	var all, forget, show, asJSON bool
 	cmd := &cobra.Command{
@@ -28,7 +28,7 @@ func NewTrust(e *kit.Env) *cobra.Command {
 			"what those files would have done, then their text, in PAGER or less at a terminal, and trusts\n" +
 			"them as they are now; at a terminal it asks first. One that changes is asked about again. Environment files are never read, and a project never sets approvals, the sandbox,\n" +
 			"addresses or trust.",
-		Example: "  adroit trust ~/src/shop\n  adroit trust --list\n  adroit trust --revoke ~/src/shop",
+		Example: "  adroit config trust ~/src/shop\n  adroit config trust --list\n  adroit config trust --revoke ~/src/shop",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "."
@@ -102,7 +102,7 @@ func review(ctx context.Context, e *kit.Env, c adroit.Client, dir string, show, 
 	if len(st.Files) == 0 {
 		fmt.Fprintln(e.Out, "nothing here would instruct agents: there are no agents, no skills, no AGENTS.md, no CLAUDE.md")
 	} else if !show {
-		fmt.Fprintf(e.Out, "%s trusted in %s    %s\n", kit.Plural(len(open), "more file"), e.Home(kit.SanitizeLine(st.Root)), hint.Command("trust --revoke %s", st.Root))
+		fmt.Fprintf(e.Out, "%s trusted in %s    %s\n", kit.Plural(len(open), "more file"), e.Home(kit.SanitizeLine(st.Root)), hint.Command("config trust --revoke %s", st.Root))
 	}
 	if unshown > 0 && !show {
 		fmt.Fprintf(e.Out, "%s not trusted, since the text is too much for once: run this again to see what is next\n", kit.Plural(unshown, "file"))

@@ -25,7 +25,7 @@ func (c Case) Pipeline(name string) (string, error) {
 		return "", errors.New("what is remembered of it is no text")
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Proposed by %s. %s\n# It was met as: %s\n", hint.Name("failures propose"), comment("What helped: "+c.Helped+" (job "+strings.SplitN(c.did.Key, "/", 2)[0]+")."), comment(c.Message))
+	fmt.Fprintf(&b, "# Proposed by %s. %s\n# It was met as: %s\n", hint.Name("fix failures propose"), comment("What helped: "+c.Helped+" (job "+strings.SplitN(c.did.Key, "/", 2)[0]+")."), comment(c.Message))
 	fmt.Fprintf(&b, "name: %s\ndescription: Runs a command, and repairs a failure of it that is known.\nsteps:\n", name)
 	a := c.did.Action
 	repair := ""

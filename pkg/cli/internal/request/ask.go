@@ -196,7 +196,7 @@ func (d *dialog) explain(always bool) {
 	if d.kept {
 		text += "     p likewise, and in later jobs of this project, too\n"
 	}
-	fmt.Fprint(d.s.e.Err, text+"     n does not, and asks for words to the model\n     v shows all of it; Ctrl+C leaves the job, and "+hint.Command("approve %s", d.s.id)+" or deny answers later\n")
+	fmt.Fprint(d.s.e.Err, text+"     n does not, and asks for words to the model\n     v shows all of it; Ctrl+C leaves the job, and "+hint.Command("answer approve %s", d.s.id)+" or deny answers later\n")
 }
 
 // signalOf is the full name of a signal that q waits for, "" if it does not.

@@ -138,12 +138,12 @@ func TestUnattended(t *testing.T) {
 	if c := code(Run(t.Context(), f.e, f, id, Options{})); c != kit.Waiting {
 		t.Errorf("exit code %d", c)
 	}
-	if !strings.Contains(f.err.String(), "adroit approve "+id+"    adroit deny "+id+" WHY") {
+	if !strings.Contains(f.err.String(), "adroit answer approve "+id+"    adroit answer deny "+id+" WHY") {
 		t.Error(f.err)
 	}
 	f.e.Ephemeral = true
 	f.err.Reset()
-	if Run(t.Context(), f.e, f, id, Options{}); strings.Contains(f.err.String(), "adroit approve") {
+	if Run(t.Context(), f.e, f, id, Options{}); strings.Contains(f.err.String(), "adroit answer approve") {
 		t.Errorf("a command that follows a job thrown away: %s", f.err)
 	}
 }

@@ -40,9 +40,9 @@ func Detach(ctx context.Context, e *kit.Env, c adroit.Client, id string, o adroi
 	if err != nil {
 		return err
 	}
-	cmd := hostexec.Command(context.WithoutCancel(ctx), self, "--data-dir", data, "jobs", "resume", id, "--"+startFlag, startValue{&o}.String())
+	cmd := hostexec.Command(context.WithoutCancel(ctx), self, "--data-dir", data, "continue", id, "--"+startFlag, startValue{&o}.String())
 	cmd.Args[0] = os.Args[0] // a program of several names goes by the one it was called
-	foreground := hint.Command("jobs resume %s", id) + " runs it in the foreground"
+	foreground := hint.Command("continue %s", id) + " runs it in the foreground"
 	if l := o.Limits; l.Turns > 0 || l.Tokens > 0 || l.CostUSD > 0 || l.Time > 0 {
 		foreground = hint.Command("jobs show %s", id) + " has the command that raises its limit in the foreground"
 	}

@@ -50,7 +50,7 @@ func Limits(f *pflag.FlagSet, l *executor.Limits, words LimitText) {
 	f.DurationVar(&l.Time, "timeout", 0, words.Time)
 }
 
-// startFlag is the flag of jobs resume by which Detach passes options on, as a whole.
+// startFlag is the flag of continue by which Detach passes options on, as a whole.
 const startFlag = "start"
 
 // Start adds the flag by which a process in the background gets the options of its

@@ -34,7 +34,7 @@ func AskTrust(ctx context.Context, e *kit.Env, f *Flags, ask bool) error {
 		if len(pending) > 1 {
 			is = fmt.Sprintf("and %d more are not used: nobody trusts them yet", len(pending)-1)
 		}
-		e.Warn("%s %s; %s shows and trusts what is there, --trust-project uses it this once", spelling.PathLine(pending[0].Path), is, hint.Command("trust"))
+		e.Warn("%s %s; %s shows and trusts what is there, --trust-project uses it this once", spelling.PathLine(pending[0].Path), is, hint.Command("config trust"))
 		return nil
 	}
 	yes, answered := askTrust(ctx, e, u)

@@ -62,7 +62,7 @@ func (s *Server) question(d *adroit.JobDetail) *questionView {
 	words, _ := show.Question(q, maxArtifact)
 	v := &questionView{ID: q.Path, Text: words, Answers: shortNames(q)}
 	if isApproval(q) && !s.o.ModelApproves {
-		v.How = fmt.Sprintf("A person decides, in a terminal: %s, or %s. job_follow shows how it goes on. job_answer can only deny.", hint.Command("approve %s", d.Job.ID), hint.Command("deny %s WHY", d.Job.ID))
+		v.How = fmt.Sprintf("A person decides, in a terminal: %s, or %s. job_follow shows how it goes on. job_answer can only deny.", hint.Command("answer approve %s", d.Job.ID), hint.Command("answer deny %s WHY", d.Job.ID))
 	} else {
 		v.How = "job_answer answers it."
 	}

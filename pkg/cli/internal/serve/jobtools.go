@@ -427,7 +427,7 @@ func (k *call) runOnce(ctx context.Context, id string, after int64) (*adroit.Job
 // cancelled deals with the job of a call that has ended before it.
 func (s *Server) cancelled(ctx context.Context, id string) error {
 	if s.abandoned() {
-		s.o.Log("job %s: the client has gone; %s goes on with it", id, hint.Command("jobs resume %s", id))
+		s.o.Log("job %s: the client has gone; %s goes on with it", id, hint.Command("continue %s", id))
 		return ctx.Err()
 	}
 	s.o.Log("job %s: cancelled by the client", id)

@@ -92,7 +92,7 @@ func TestCall(t *testing.T) {
 			w.Errorf("wrong arguments: %s", words(r))
 		}
 		r, v = c.call("writer", map[string]any{"prompt": "Write."})
-		if r.IsError || v.Status != jobs.Waiting || v.Question == nil || !strings.Contains(v.Question.How, "adroit approve "+v.Job) {
+		if r.IsError || v.Status != jobs.Waiting || v.Question == nil || !strings.Contains(v.Question.How, "adroit answer approve "+v.Job) {
 			w.Errorf("unattended: %+v %s", v, words(r))
 		}
 		// The client handles what it is notified of beside answers, so it may come to this later.

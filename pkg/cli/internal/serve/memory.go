@@ -98,7 +98,7 @@ func (k *call) remember(ctx context.Context, in rememberInput) (*sdk.CallToolRes
 		}
 	}
 	if kept >= maxFacts {
-		return nil, problem.Invalidf("memory_forget removes what does not hold any more, and so does "+hint.Command("memory forget"), "other programs keep %d facts here, which is all they may", kept)
+		return nil, problem.Invalidf("memory_forget removes what does not hold any more, and so does "+hint.Command("agents memory forget"), "other programs keep %d facts here, which is all they may", kept)
 	}
 	f, err := k.s.c.Remember(ctx, adroit.FactNote{Replaces: in.Replaces, Dir: k.s.o.Request.Dir, Fact: adroit.Fact{
 		Text: in.Text, Kind: in.Kind, Scope: in.Scope, Confidence: in.Confidence, Untrusted: true, Evidence: memory.Evidence{File: in.File}}})
@@ -152,7 +152,7 @@ func (k *call) forget(ctx context.Context, in forgetInput) (*sdk.CallToolResult,
 		return nil, err
 	}
 	if len(found) > 0 && !found[0].Untrusted {
-		return nil, problem.Invalidf("its user removes it: "+hint.Command("memory forget %s", found[0].ID), "%s is trusted", found[0].ID)
+		return nil, problem.Invalidf("its user removes it: "+hint.Command("agents memory forget %s", found[0].ID), "%s is trusted", found[0].ID)
 	}
 	n, err := k.s.c.Forget(ctx, q)
 	if err != nil {

@@ -41,7 +41,7 @@ func NewServe(e *kit.Env) *cobra.Command {
 			"It answers programs that send the token: that of ADROIT_TOKEN, else one that it makes and\n" +
 			"keeps in the data directory, where only you can read it. Whoever has that may do all that\n" +
 			"you can; adroit serve token gives others tokens that can do less. The link that it prints\n" +
-			"has a browser take your place. When the server is stopped, its jobs are interrupted, and adroit jobs resume\n" +
+			"has a browser take your place. When the server is stopped, its jobs are interrupted, and adroit continue\n" +
 			"goes on with them.",
 		Example: "  adroit serve\n  adroit --server http://127.0.0.1:7420 jobs\n  adroit serve --agent reviewer -C ~/src/app",
 		Args:    cobra.NoArgs,
@@ -326,8 +326,8 @@ func NewMCP(e *kit.Env) *cobra.Command {
 			"or each that --agent names, is a tool: a call runs a job to its end. Tools for jobs start,\n" +
 			"follow, answer, resume and cancel them. Nothing else is exposed.\n\n" +
 			"What a job asks is put to a person through the program if it can do that; else the job\n" +
-			"waits for adroit approve. When the program goes away, its jobs are interrupted, and\n" +
-			"adroit jobs resume goes on with them. --http serves programs that send the token, as\n" +
+			"waits for adroit answer approve. When the program goes away, its jobs are interrupted, and\n" +
+			"adroit continue goes on with them. --http serves programs that send the token, as\n" +
 			"adroit serve does.",
 		Example: "  adroit mcp serve --agent reviewer\n  claude mcp add adroit -- adroit mcp serve --agent builder\n" +
 			"  adroit mcp serve --tool read_file --tool search",

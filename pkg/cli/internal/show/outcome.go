@@ -81,15 +81,15 @@ func command(act adroit.Action) string {
 func resume(act adroit.Action) string {
 	switch act.Limit {
 	case "":
-		return hint.Command("jobs resume %s", act.Job)
+		return hint.Command("continue %s", act.Job)
 	case "tokens":
-		return hint.Command("jobs resume %s --max-tokens N", act.Job)
+		return hint.Command("continue %s --max-tokens N", act.Job)
 	case "cost":
-		return hint.Command("jobs resume %s --max-cost USD", act.Job)
+		return hint.Command("continue %s --max-cost USD", act.Job)
 	case "time":
-		return hint.Command("jobs resume %s --timeout DURATION", act.Job)
+		return hint.Command("continue %s --timeout DURATION", act.Job)
 	}
-	return hint.Command("jobs resume %s --max-turns N", act.Job)
+	return hint.Command("continue %s --max-turns N", act.Job)
 }
 
 // Answers are the commands that answer a question of a job that waits for a signal
@@ -98,9 +98,9 @@ func Answers(job, signal, question string) string {
 	only := question != ""
 	switch name := SignalName(signal); {
 	case name == "approve" && only:
-		return hint.Command("approve %s --question %s", job, question) + "    " + hint.Command("deny %s --question %s WHY", job, question)
+		return hint.Command("answer approve %s --question %s", job, question) + "    " + hint.Command("answer deny %s --question %s WHY", job, question)
 	case name == "approve":
-		return hint.Command("approve %s", job) + "    " + hint.Command("deny %s WHY", job)
+		return hint.Command("answer approve %s", job) + "    " + hint.Command("answer deny %s WHY", job)
 	case name == "continue" && only:
 		return hint.Command("answer %s --question %s continue|abort|WORDS", job, question)
 	case name == "continue":

@@ -18,10 +18,10 @@ func TestNext(t *testing.T) {
 		{Do: "diff", Job: "J1"},
 	})
 	want := []string{
-		"adroit approve J0    adroit deny J0 WHY",
+		"adroit answer approve J0    adroit answer deny J0 WHY",
 		"adroit answer J0 WORDS",
-		"adroit jobs resume J1 --max-cost USD",
-		"adroit jobs resume J1 --max-turns N",
+		"adroit continue J1 --max-cost USD",
+		"adroit continue J1 --max-turns N",
 		"adroit jobs logs J1 -f",
 		"adroit jobs diff J1",
 	}

@@ -274,7 +274,7 @@ func PaintQuestion(s *kit.Screen, text string) string {
 // question about a tool call that it answers.
 func SignalSent(w io.Writer, name string, sent *adroit.SignalSent) {
 	j := sent.Job
-	next := hint.Command("jobs resume %s", j.ID)
+	next := hint.Command("continue %s", j.ID)
 	if j.Status == jobs.Running {
 		next = hint.Command("jobs logs %s -f", j.ID)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A talkAnswer is an answer to a job's question, with the flags of adroit approve and
+// A talkAnswer is an answer to a job's question, with the flags of adroit answer approve and
 // deny.
 type talkAnswer struct {
 	request.Options
@@ -63,7 +63,7 @@ func fullName(q *jobs.Question, name string) string {
 func wordsSignal(q *jobs.Question, name, words string) (s adroit.Signal, err error) {
 	switch {
 	case asks(q, "approve"):
-		return s, kit.Usagef(hint.Command("approve")+", or "+hint.Command("deny WHY"), "this question takes no words")
+		return s, kit.Usagef(hint.Command("answer approve")+", or "+hint.Command("answer deny WHY"), "this question takes no words")
 	case asks(q, "continue"):
 		s.Name = "continue"
 		switch {
@@ -176,7 +176,7 @@ func (a *talkAnswer) job(ctx context.Context, c adroit.Client, name string, args
 		if err != nil {
 			return "", nil, err
 		}
-		line := hint.Command("jobs resume %s", j.ID) + "  has its answer"
+		line := hint.Command("continue %s", j.ID) + "  has its answer"
 		if len(d.Questions) > 0 && len(d.Questions[0].Signals) > 0 {
 			q, path := &d.Questions[0], ""
 			if len(d.Questions) > 1 {
@@ -196,7 +196,7 @@ func (a *talkAnswer) signal(ctx context.Context, e *kit.Env, d *adroit.JobDetail
 		return s, nil, &problem.Error{Kind: problem.Answered, Message: fmt.Sprintf("%s asks nothing: it is %s", d.Job.ID, d.Job.Status.Words()), Hint: hint.Command("jobs show %s", d.Job.ID) + " shows how it ended"}
 	}
 	if len(d.Questions) == 0 && name == "answer" {
-		return s, nil, &problem.Error{Kind: problem.Answered, Message: d.Job.ID + " asks nothing now, or has its answer already", Hint: hint.Command("jobs resume %s", d.Job.ID) + " goes on"}
+		return s, nil, &problem.Error{Kind: problem.Answered, Message: d.Job.ID + " asks nothing now, or has its answer already", Hint: hint.Command("continue %s", d.Job.ID) + " goes on"}
 	}
 	if len(d.Questions) == 0 {
 		return s, nil, nil // the client says why there is nothing to answer
@@ -228,7 +228,7 @@ func (a *talkAnswer) signal(ctx context.Context, e *kit.Env, d *adroit.JobDetail
 	}
 	switch tool := show.ToolQuestion(q); {
 	case a.always && (tool == nil || tool.Always == nil):
-		return s, nil, kit.Usagef(hint.Command("approve %s", d.Job.ID)+" approves this once", "this question offers no rule to hold for the rest of the job")
+		return s, nil, kit.Usagef(hint.Command("answer approve %s", d.Job.ID)+" approves this once", "this question offers no rule to hold for the rest of the job")
 	case a.always:
 		fmt.Fprintf(e.Err, "     always, in this job only: %s\n", show.Quote(kit.SanitizeLine(tool.Always.String())))
 		s.Value = json.RawMessage(`{"always":true}`)
@@ -246,7 +246,7 @@ func (a *talkAnswer) signal(ctx context.Context, e *kit.Env, d *adroit.JobDetail
 	return s, q, err
 }
 
-// NewApprove is adroit approve.
+// NewApprove is adroit answer approve.
 func NewApprove(e *kit.Env) *cobra.Command {
 	var a talkAnswer
 	cmd := &cobra.Command{
@@ -256,7 +256,7 @@ func NewApprove(e *kit.Env) *cobra.Command {
 			"with the job in the foreground. Without JOB it is the one that waits in this\n" +
 			"directory. --always also lets later calls run in this job, by the rule that the\n" +
 			"question shows; adroit jobs show shows the question.",
-		Example: "  adroit approve\n  adroit approve J4K2 --always",
+		Example: "  adroit answer approve\n  adroit answer approve J4K2 --always",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.run(cmd.Context(), e, "approve", args)
@@ -267,7 +267,7 @@ func NewApprove(e *kit.Env) *cobra.Command {
 	return cmd
 }
 
-// NewDeny is adroit deny.
+// NewDeny is adroit answer deny.
 func NewDeny(e *kit.Env) *cobra.Command {
 	var a talkAnswer
 	cmd := &cobra.Command{
@@ -276,7 +276,7 @@ func NewDeny(e *kit.Env) *cobra.Command {
 		Long: "Denies the call that a waiting job asks about, and goes on with the job in the\n" +
 			"foreground. WHY, or --because, goes to the model; at a terminal it is asked for.\n" +
 			"Without JOB it is the one that waits in this directory.",
-		Example: "  adroit deny \"use the make target instead\"\n  adroit deny J4K2 --because \"not in this directory\"",
+		Example: "  adroit answer deny \"use the make target instead\"\n  adroit answer deny J4K2 --because \"not in this directory\"",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.run(cmd.Context(), e, "deny", args)

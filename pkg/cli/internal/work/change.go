@@ -19,7 +19,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/config"
 )
 
-// prFlags are the flags of adroit pr.
+// prFlags are the flags of adroit git pr.
 type prFlags struct {
 	request.Flags
 	purpose, base, branch  string

@@ -38,7 +38,7 @@ type chatCommand struct {
 // bare runs the program without a command: a conversation on a terminal, else the prompt
 // that a sentence is. Its flags are those of adroit chat.
 func (q *chatCommand) bare(cmd *cobra.Command, e *kit.Env, args []string) error {
-	given, resume := false, cmd.Flags().Changed("resume")
+	given, resume := false, cmd.Flags().Changed("continue")
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { given = given || f.Changed })
 	switch {
 	case len(args) > 0 && !sentence(args[0]), len(args) == 0 && !given && !Possible(e):
@@ -73,17 +73,17 @@ func NewChat(e *kit.Env) (_ *cobra.Command, bare func(*cobra.Command, []string) 
 		Long: "Holds a conversation with an agent, in the terminal's normal screen: what is finished stays in its scrollback.\n" +
 			"Without AGENT it is with the agent chat, which answers and changes files as it is asked. A first argument with\n" +
 			"a space in it is the first message. A conversation is a\n" +
-			"job: it is on disk before a message counts as sent, and --resume goes back to it, also after the process was\n" +
+			"job: it is on disk before a message counts as sent, and --continue goes back to it, also after the process was\n" +
 			"killed. /help lists the commands and keys.\n\n" +
 			"Without a terminal, or with --plain, each line of standard input is a message, a backslash at its end goes on\n" +
 			"in the next line, and the conversation is printed to standard output. Behind a MESSAGE what is piped in\n" +
 			"is data of that message.\n\n" +
 			"Exit codes: 0 left, 2 usage, 3 the last turn of lines was stuck, 4 input ended while a question waits,\n" +
 			"130 and 143 stopped by a signal.",
-		Example: "  adroit chat -m ollama/qwen3:8b\n  adroit chat \"what does this project do?\"\n  adroit chat --resume\n  echo \"what does this project do?\" | adroit chat",
+		Example: "  adroit chat -m ollama/qwen3:8b\n  adroit chat \"what does this project do?\"\n  adroit chat --continue\n  echo \"what does this project do?\" | adroit chat",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return q.begin(cmd.Context(), e, args, cmd.Flags().Changed("resume"))
+			return q.begin(cmd.Context(), e, args, cmd.Flags().Changed("continue"))
 		},
 	}
 	f := cmd.Flags()
@@ -95,8 +95,8 @@ func NewChat(e *kit.Env) (_ *cobra.Command, bare func(*cobra.Command, []string) 
 	f.StringVar((*string)(&q.Sandbox), "sandbox", "", "confine commands at this level: auto, full, bubblewrap, landlock, off (or ADROIT_SANDBOX)")
 	f.BoolVar(&q.Worktree, "worktree", false, "work in a git worktree of the last commit, on a branch of its own; see jobs merge")
 	f.BoolVar(&q.Trust, "trust-project", false, "load this project's agents, skills and AGENTS.md for this conversation")
-	f.StringVar(&q.resume, "resume", "", "go back to the conversation of this job; without one, to the newest of this directory")
-	f.Lookup("resume").NoOptDefVal = newest
+	f.StringVar(&q.resume, "continue", "", "go back to the conversation of this job; without one, to the newest of this directory")
+	f.Lookup("continue").NoOptDefVal = newest
 	f.BoolVar(&q.plain, "plain", false, "a line is a message; no keys and no live lines")
 	return cmd, func(cmd *cobra.Command, args []string) error { return q.bare(cmd, e, args) }
 }
@@ -184,7 +184,7 @@ func chooseModel(ctx context.Context, e *kit.Env, c adroit.Client, why error) (a
 	}
 }
 
-// newest is --resume without a job.
+// newest is --continue without a job.
 const newest = "newest"
 
 func (q *chatCommand) run(ctx context.Context, e *kit.Env, resume bool) error {
@@ -297,7 +297,7 @@ func (q *chatCommand) screen(ctx context.Context, e *kit.Env, c adroit.Client, s
 	leave(errLeft)
 	s.Wait()
 	if s.Job() != "" {
-		fmt.Fprintf(e.Out, "%s goes on\n", hint.Command("chat --resume %s", s.Job()))
+		fmt.Fprintf(e.Out, "%s goes on\n", hint.Command("chat --continue %s", s.Job()))
 	}
 	if ctx.Err() != nil {
 		return kit.Stopped(ctx)

@@ -28,7 +28,7 @@ import (
 // writer is the agent that writes the message.
 const writer = "commit_message"
 
-// NewCommit returns the command adroit commit.
+// NewCommit returns the command adroit git commit.
 func NewCommit(e *kit.Env) *cobra.Command {
 	var q request.Flags
 	var yes, dry, hooks bool
@@ -43,8 +43,8 @@ func NewCommit(e *kit.Env) *cobra.Command {
 			"What the repository has git run, its hooks and programs in its settings, is named; with --yes it is\n" +
 			"refused unless the project is trusted or --hooks is given.\n" +
 			"Secrets are left out of what the model sees, large files are shown in part.",
-		Example: "  git add -p && adroit commit \"closes #12\"\n" +
-			"  adroit commit -m ollama/qwen3:8b --yes",
+		Example: "  git add -p && adroit git commit \"closes #12\"\n" +
+			"  adroit git commit -m ollama/qwen3:8b --yes",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return commit(cmd.Context(), e, q, strings.Join(args, ""), yes, dry, hooks)
@@ -83,7 +83,7 @@ func commit(ctx context.Context, e *kit.Env, q request.Flags, purpose string, ye
 		return request.DryRun(ctx, e, c, q.Request, false)
 	}
 	if yes {
-		if err := announce(ctx, e, c, now.root, hint.Command("commit --yes --hooks"), false, yes, hooks); err != nil {
+		if err := announce(ctx, e, c, now.root, hint.Command("git commit --yes --hooks"), false, yes, hooks); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func commit(ctx context.Context, e *kit.Env, q request.Flags, purpose string, ye
 			fmt.Fprintln(e.Err, "nothing is committed; --yes commits without asking")
 			return nil
 		}
-		if err := announce(ctx, e, c, now.root, hint.Command("commit --yes --hooks"), false, false, hooks); err != nil {
+		if err := announce(ctx, e, c, now.root, hint.Command("git commit --yes --hooks"), false, false, hooks); err != nil {
 			return err
 		}
 		if edit, err = confirm(ctx, e); err != nil {
@@ -110,7 +110,7 @@ func commit(ctx context.Context, e *kit.Env, q request.Flags, purpose string, ye
 		return err
 	}
 	if then.diff != now.diff {
-		return kit.Fail(errors.New("what is staged has changed while the message was written; nothing is committed"), hint.Command("commit")+" again")
+		return kit.Fail(errors.New("what is staged has changed while the message was written; nothing is committed"), hint.Command("git commit")+" again")
 	}
 	return gitCommit(ctx, e, now.root, message, edit, id)
 }

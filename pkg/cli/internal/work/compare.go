@@ -20,7 +20,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/show"
 )
 
-// A compareCommand is adroit compare with its flags.
+// A compareCommand is adroit run compare with its flags.
 type compareCommand struct {
 	request.Flags
 	artifact string
@@ -28,7 +28,7 @@ type compareCommand struct {
 	json     bool
 }
 
-// NewCompare returns the command adroit compare.
+// NewCompare returns the command adroit run compare.
 func NewCompare(e *kit.Env) *cobra.Command {
 	var q compareCommand
 	cmd := &cobra.Command{
@@ -40,9 +40,9 @@ func NewCompare(e *kit.Env) *cobra.Command {
 			"first has left; with --worktree each has its own. With --memory off the first has a memory and\n" +
 			"the second has none: so you see whether it helps.\n\n" +
 			"The exit code is 0 if both were done, else that of the first that was not.",
-		Example: "  adroit compare blog blog_phases \"why jobs should survive a kill\" -m ollama/qwen3:8b\n" +
-			"  adroit compare builder@ollama/qwen3:8b builder@openai/gpt-5 \"add CSV export\" --worktree\n" +
-			"  adroit compare builder pipeline:feature \"add CSV export\" --worktree",
+		Example: "  adroit run compare blog blog_phases \"why jobs should survive a kill\" -m ollama/qwen3:8b\n" +
+			"  adroit run compare builder@ollama/qwen3:8b builder@openai/gpt-5 \"add CSV export\" --worktree\n" +
+			"  adroit run compare builder pipeline:feature \"add CSV export\" --worktree",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return kit.Usagef(hint.Command("agents list")+" and "+hint.Command("pipelines list")+" say which there are", "compare needs two agents or pipelines")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -21,18 +22,23 @@ import (
 // NewContinue is adroit continue.
 func NewContinue(e *kit.Env) *cobra.Command {
 	var m executor.Message
+	var o adroit.StartOptions
 	var asJSON, deltas, detach bool
 	cmd := &cobra.Command{
 		Use:   "continue [JOB] [MESSAGE|-]",
-		Short: "Continue a job with another message",
-		Long: "Goes on with a job that ended, was stopped or was cancelled: in the same\n" +
-			"conversation, with the same record of changes for diff and undo. Its definition of\n" +
-			"done is judged anew, and its limits begin anew; the flags set others.\n" +
-			"A job that is running reads the message at its next turn. Without JOB, with the\n" +
-			"message in quotes, it is the newest of this directory; - reads the message from\n" +
-			"stdin, and behind a message adds stdin to it as data. The message is durable as soon as the command has accepted it: after a\n" +
-			"crash, adroit jobs resume goes on.",
+		Short: "Continue a job where it stopped, or with another message",
+		Long: "Goes on with a job, the newest of this directory if none is named.\n\n" +
+			"Without a MESSAGE it goes on where it stopped. Finished steps are recalled from the journal, not repeated. Of a\n" +
+			"job that failed, the step that failed is tried again, with what depends on it: a sub-agent, a branch, a\n" +
+			"pipeline's step. A job that a limit stopped goes on with a higher one; one that was stuck goes on after you\n" +
+			"changed something.\n\n" +
+			"With a MESSAGE a job that ended, was stopped or was cancelled goes on in the same conversation, with the same\n" +
+			"record of changes for diff and undo. Its definition of done is judged anew, and its limits begin anew; the\n" +
+			"flags set others. A job that is running reads the message at its next turn. The message is durable as soon as\n" +
+			"the command has accepted it. - reads the message from stdin, and behind a message adds stdin to it as data.\n\n" +
+			"adroit jobs retry runs the task again, as a new job.",
 		Example: "  adroit continue \"also add a test\"\n" +
+			"  adroit continue last --max-turns 80\n" +
 			"  adroit continue J4K2 \"use the standard library\" -m openai/gpt-5",
 		Args: cobra.ArbitraryArgs,
 		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
@@ -47,43 +53,56 @@ func NewContinue(e *kit.Env) *cobra.Command {
 			if m.Text = strings.TrimSpace(text); typed != "" {
 				m.Attached = request.Attached(typed, "")
 			}
-			m.Model = request.Script(m.Model)
-			begun, err := send(ctx, e, c, id, m)
+			m.Model, m.Limits = request.Script(m.Model), o.Limits
+			if len(words) > 0 && m.Text == "" {
+				return kit.Usagef(hint.Command("continue %s", id)+" goes on without one", "the message is empty")
+			}
+			begun, err := send(ctx, e, c, id, m, &o)
 			if err != nil || !begun {
 				return err
 			}
 			if detach {
-				return request.Detach(ctx, e, c, id, adroit.StartOptions{})
+				check := o
+				check.DryRun = true
+				if _, err := c.Start(ctx, id, check); err != nil {
+					return request.StartError(err)
+				}
+				return request.Detach(ctx, e, c, id, o)
 			}
-			return request.Run(ctx, e, c, id, request.Options{JSON: asJSON || deltas, Deltas: deltas})
+			return request.Run(ctx, e, c, id, request.Options{StartOptions: o, JSON: asJSON || deltas, Deltas: deltas})
 		}),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print events as JSON, one a line")
 	f.BoolVar(&deltas, "deltas", false, "--json, with the pieces of responses as they come (kind delta), which are not kept")
+	request.AtOnce(f, &o)
 	f.BoolVarP(&detach, "detach", "d", false, "go on in the background")
 	f.StringVarP(&m.Model, "model", "m", "", "ask this model from here on")
-	request.Limits(f, &m.Limits, request.LimitText{Turns: "model calls of a job that has ended, from here on", Tokens: "tokens of a job that has ended, from here on",
-		Cost: "USD of a job that has ended, from here on", Time: "active time of a job that has ended, from here on"})
+	request.Limits(f, &o.Limits, request.LimitText{
+		Turns:  "go on past the limit of model calls, up to this many for the agent that was stopped; with a message: from here on",
+		Tokens: "go on past the limit of tokens, up to this many for the whole job; with a message: from here on",
+		Cost:   "go on past the limit of money, up to this many USD for the whole job; with a message: from here on",
+		Time:   "go on past the time limit, up to this much for the whole job; with a message: from here on"})
+	request.Start(f, &o)
 	return cmd
 }
 
-// send sends a message and reports whether the job is to be started here: one that
-// is running reads it where it runs. A job that has only to go on gets none.
-func send(ctx context.Context, e *kit.Env, c adroit.Client, id string, m executor.Message) (start bool, err error) {
+// send sends a message, if there is one, and reports whether the job is to be started here: one
+// that is running reads it where it runs. A message takes the limits out of o.
+func send(ctx context.Context, e *kit.Env, c adroit.Client, id string, m executor.Message, o *adroit.StartOptions) (start bool, err error) {
 	if m.Text == "" && m.Model == "" {
 		d, err := c.Job(ctx, id)
 		if err != nil {
 			return false, err
 		}
 		if d.Unread == 0 {
-			help := hint.Command("continue %s \"also add a test\"", d.Job.ID)
-			if !d.Job.Status.Final() {
-				help += "; " + hint.Command("jobs resume %s", d.Job.ID) + " goes on without a message"
+			if err := waitingError(e, d); err != nil {
+				return false, err
 			}
-			return false, kit.Usagef(help, "the message is empty")
+			return true, nil
 		}
 	}
+	o.Limits = executor.Limits{}
 	j, err := c.Send(ctx, id, m)
 	if err != nil {
 		return false, err
@@ -102,6 +121,20 @@ func send(ctx context.Context, e *kit.Env, c adroit.Client, id string, m executo
 	return true, nil
 }
 
+// waitingError returns an error if the job waits for a person and nobody can be asked
+// here.
+func waitingError(e *kit.Env, d *adroit.JobDetail) error {
+	if d.Job.Status != jobs.Waiting || len(d.Questions) == 0 || e.Interactive() || d.Questions[0].Over(e.Now()) {
+		return nil
+	}
+	id := d.Job.ID
+	if len(d.Questions) > 1 {
+		return &kit.Error{Code: kit.Waiting, Err: fmt.Errorf("%s still waits for a person: %d questions", id, len(d.Questions)), Hint: strings.Join(show.Asked(d), "\n")}
+	}
+	return &kit.Error{Code: kit.Waiting, Err: fmt.Errorf("%s still waits for a person: %s", id, show.QuestionLine(&d.Questions[0])),
+		Hint: show.Answers(id, d.Questions[0].Signals[0], "")}
+}
+
 // reference matches a reference to a job: last, or a part of an id with a digit in it.
 var reference = lazyregexp.New(`^(?i:last|J?[0-9A-HJKMNP-TV-Z]*[0-9][0-9A-HJKMNP-TV-Z]*)$`)
 
@@ -109,9 +142,8 @@ var reference = lazyregexp.New(`^(?i:last|J?[0-9A-HJKMNP-TV-Z]*[0-9][0-9A-HJKMNP
 const minReference = 4
 
 // target finds the job that arguments name, or else the newest of this directory,
-// and returns what is left of them. A single argument that could be some of an id and
-// is none of any job is a message; the first of several names a job, since a mistyped
-// one would send the message to another.
+// and returns what is left of them. An argument that could be some of an id, and the first of
+// several, names a job: a mistyped one would send a message to another.
 func target(ctx context.Context, c adroit.Client, args []string) (id string, rest []string, err error) {
 	words := len(args) == 2 && args[1] == "-" && strings.ContainsAny(args[0], " \t\n") // with what is piped in
 	several := len(args) > 1 && !words
@@ -124,9 +156,10 @@ func target(ctx context.Context, c adroit.Client, args []string) (id string, res
 		if several && missing {
 			return "", nil, kit.Usagef(hint.Command("continue %s", strings.Join(args, " "))+" sends all of it to the newest job of this directory", "no such job %q", args[0])
 		}
-		if full := len(args[0]) == len("J-------------"); several || full || !missing {
-			return "", nil, err
+		if missing && !several {
+			return "", nil, problem.WithHint(err, hint.Command("continue last %s", args[0])+" sends it as a message")
 		}
+		return "", nil, err
 	}
 	id, err = kit.Job(ctx, c, "last", "")
 	return id, args, err

@@ -22,7 +22,7 @@ import (
 // describer is the agent that writes titles and bodies of pull requests.
 const describer = "pr_description"
 
-// NewPR is adroit pr.
+// NewPR is adroit git pr.
 func NewPR(e *kit.Env) *cobra.Command {
 	q := new(prFlags)
 	cmd := &cobra.Command{
@@ -35,8 +35,8 @@ func NewPR(e *kit.Env) *cobra.Command {
 			"git commits and pushes as you would, with your settings, hooks and login; gh opens the pull request with\n" +
 			"the token of github.token_env. What was done already is not done again: after a crash, run it again.\n" +
 			"A change with a secret in it is refused. Where nobody can be asked, nothing is pushed without --yes.",
-		Example: "  adroit run builder \"fix the rounding of totals\" --worktree && adroit pr last\n" +
-			"  adroit pr --all --branch round-totals --purpose \"closes #12\"",
+		Example: "  adroit run builder \"fix the rounding of totals\" --worktree && adroit git pr last\n" +
+			"  adroit git pr --all --branch round-totals --purpose \"closes #12\"",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return q.run(cmd.Context(), e, strings.Join(args, ""))
@@ -102,7 +102,7 @@ func (q *prFlags) run(ctx context.Context, e *kit.Env, job string) error {
 		return nil
 	}
 	if q.yes {
-		if err := announce(ctx, e, c, p.root, hint.Command("pr --yes --hooks"), true, true, q.hooks); err != nil {
+		if err := announce(ctx, e, c, p.root, hint.Command("git pr --yes --hooks"), true, true, q.hooks); err != nil {
 			return err
 		}
 	}
@@ -120,7 +120,7 @@ func (q *prFlags) publish(ctx context.Context, e *kit.Env, c adroit.Client, p *p
 			fmt.Fprintln(e.Err, "nothing is committed or pushed; --yes does it without asking")
 			return nil
 		}
-		if err := announce(ctx, e, c, p.root, hint.Command("pr --yes --hooks"), true, false, q.hooks); err != nil {
+		if err := announce(ctx, e, c, p.root, hint.Command("git pr --yes --hooks"), true, false, q.hooks); err != nil {
 			return err
 		}
 		if err := confirmPush(ctx, e); err != nil {
@@ -140,7 +140,7 @@ func (q *prFlags) publish(ctx context.Context, e *kit.Env, c adroit.Client, p *p
 	var made openPull
 	args := map[string]any{"repo": p.repo, "title": p.title, "body": p.body, "head": p.head, "base": p.base, "draft": q.draft}
 	if err := callGitHub(ctx, c, p.root, "github_pr_create", args, &made); err != nil {
-		return kit.Fail(fmt.Errorf("the branch %s is pushed, the pull request is not open: %w", p.head, err), hint.Command("pr")+" again goes on there")
+		return kit.Fail(fmt.Errorf("the branch %s is pushed, the pull request is not open: %w", p.head, err), hint.Command("git pr")+" again goes on there")
 	}
 	fmt.Fprintln(e.Out, made.URL)
 	return nil
@@ -319,7 +319,7 @@ func (p *change) commits() int {
 func (p *pullRequest) commit(ctx context.Context, e *kit.Env, q *prFlags) error {
 	g := git.OnHost(p.root)
 	if now, err := q.snapshot(ctx, g, p.root); err != nil || now != p.tree {
-		return errors.Join(err, kit.Fail(errors.New("the files have changed meanwhile; nothing is committed or pushed"), hint.Command("pr")+" again"))
+		return errors.Join(err, kit.Fail(errors.New("the files have changed meanwhile; nothing is committed or pushed"), hint.Command("git pr")+" again"))
 	}
 	if p.branch == p.base {
 		if err := runGit(ctx, e, p.root, "switch", "--create", p.head); err != nil {
@@ -342,7 +342,7 @@ func (p *pullRequest) commit(ctx context.Context, e *kit.Env, q *prFlags) error 
 func (p *pullRequest) push(ctx context.Context, e *kit.Env) error {
 	err := runGit(ctx, e, p.root, "push", "--set-upstream", origin, "HEAD:refs/heads/"+p.head)
 	if err != nil {
-		return kit.Fail(fmt.Errorf("%w; the commits are on %s, no pull request was opened", err, p.branch), "if the branch has other commits on the remote: git pull --rebase origin "+p.head+"; then "+hint.Command("pr")+" again")
+		return kit.Fail(fmt.Errorf("%w; the commits are on %s, no pull request was opened", err, p.branch), "if the branch has other commits on the remote: git pull --rebase origin "+p.head+"; then "+hint.Command("git pr")+" again")
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (m *Source) key(provider string) keyOf {
 	if k.value != "" {
 		k.from = k.variable
 	} else if k.value = transport.Secret(m.conf.Keys[provider]); k.value != "" {
-		k.from = hint.Name("login")
+		k.from = hint.Name("config login")
 	}
 	return k
 }
@@ -62,7 +62,7 @@ func (m *Source) keyWords(provider string) string {
 	case k.from == k.variable:
 		return k.variable + " is set"
 	}
-	return "the key of " + hint.Name("login")
+	return "the key of " + hint.Name("config login")
 }
 
 // hinted is a model whose errors name the settings that they are about.
@@ -104,7 +104,7 @@ func (m *Source) hint(provider string, err error) error {
 		if other {
 			named.Hint = at + " got no key: "
 		}
-		named.Hint += hint.Command("login %s", provider)
+		named.Hint += hint.Command("config login %s", provider)
 		if k.variable != "" {
 			named.Hint += ", or set " + k.variable
 		}
@@ -113,7 +113,7 @@ func (m *Source) hint(provider string, err error) error {
 	case k.from == k.variable:
 		named.Hint = at + " refused the key: check " + k.variable + " and the account of " + provider
 	default:
-		named.Hint = at + " refused the key, which is that of " + hint.Name("login %s", provider) + ": give another, or check the account"
+		named.Hint = at + " refused the key, which is that of " + hint.Name("config login %s", provider) + ": give another, or check the account"
 	}
 	return &named
 }
@@ -235,7 +235,7 @@ func (m *Source) Examine(ctx context.Context, model string) []adroit.Finding {
 	out := []adroit.Finding{first}
 	usable = usable || model != ""
 	if m.conf.KeysErr != nil {
-		out = append(out, adroit.Finding{Name: "keys", Status: adroit.Lacking, What: m.conf.KeysErr.Error(), Do: hint.Command("login") + " writes them anew once that is put right"})
+		out = append(out, adroit.Finding{Name: "keys", Status: adroit.Lacking, What: m.conf.KeysErr.Error(), Do: hint.Command("config login") + " writes them anew once that is put right"})
 	}
 	for _, h := range m.hosted() {
 		usable = usable || m.key(h.name).value != ""
@@ -258,7 +258,7 @@ func (m *Source) Examine(ctx context.Context, model string) []adroit.Finding {
 		f.What += m.windowWords(ctx, model)
 	}
 	if !usable {
-		f = adroit.Finding{Name: "model", Status: adroit.Broken, What: "none can be used", Do: hint.Command("login PROVIDER") + " (" + strings.Join(hostedNames(), ", ") + "), or start Ollama and run ollama pull qwen3:8b; " + hint.Command("demo") + " needs none"}
+		f = adroit.Finding{Name: "model", Status: adroit.Broken, What: "none can be used", Do: hint.Command("config login PROVIDER") + " (" + strings.Join(hostedNames(), ", ") + "), or start Ollama and run ollama pull qwen3:8b; " + hint.Command("demo") + " needs none"}
 		named := "" // that can be asked if a run names it
 		for _, c := range clis {
 			if c.Status == adroit.Fine {

@@ -57,7 +57,7 @@ type hostedProvider struct {
 }
 
 // hosted are in the order in which one of them is chosen if no model is named. Of a new one the
-// help of adroit login has the name, and pkg/models/openai what differs in its protocol.
+// help of adroit config login has the name, and pkg/models/openai what differs in its protocol.
 var hosted = []hostedProvider{
 	{OpenAI, "OPENAI_API_KEY", "OPENAI_BASE_URL", "", "gpt-5-mini"},
 	{Anthropic, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "", "claude-sonnet-5-5"},
