@@ -177,7 +177,7 @@ func TestKilledAndEachLearns(t *testing.T) {
 				"home/.config/adroit/agents/editor.md": editor,
 				"home/.config/adroit/agents/boss.md":   "---\nname: boss\ndescription: Leads.\ntools: [write_file, spawn_agent]\nspawn: [editor]\ndone: {signal: DONE}\n---\nYou lead.\n",
 				"home/.config/adroit/pipelines/p.yaml": "steps:\n  - {id: lead, agent: boss, input: Lead}\n",
-				"turns.yaml": "scenes:\n  - when: You edit.\n    turns:\n      - calls: [" + write("b") + "]\n      - calls: [" + write("c") + "]\n      - {" + lost + ", text: DONE}\n" +
+				"turns.yaml": "scenes:\n  - when: You edit.\n    turns:\n      - calls: [" + write("b") + "]\n      - calls: [" + write("c") + "]\n      - {" + lost + ", calls: [" + write("d") + "]}\n      - text: DONE\n" +
 					"turns:\n  - calls: [" + write("a") + "]\n  - calls: [{name: spawn_agent, args: {agent: editor, task: Edit.}}]\n  - {" + lost + ", text: DONE}\n",
 			})
 			p.bin = program(t)
@@ -190,7 +190,10 @@ func TestKilledAndEachLearns(t *testing.T) {
 			if err := os.Remove(p.path("repo/a.txt")); err != nil {
 				t.Fatal(err)
 			}
-			p.ok(0, "continue", "last")
+			out := p.ok(0, "continue", "last")
+			if p.tree()["d.txt"] != "d" {
+				t.Errorf("the agent that was spawned did not learn of it\n%s", out)
+			}
 		})
 	}
 }
