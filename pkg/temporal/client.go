@@ -5,26 +5,20 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
-	"crypto/rand"
-	"encoding/base32"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"log/slog"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -33,7 +27,6 @@ import (
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/lock"
-	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/api"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -134,81 +127,6 @@ func (t *Cluster) Client() adroit.Client {
 // on is a client of one host.
 func (t *Cluster) on(host string) adroit.Client {
 	return api.NewClient("http://temporal", &http.Client{Transport: transport{t, host}})
-}
-
-// Work performs the steps of a host's jobs until ctx ends: see [NewWorker]. data is the data
-// directory, which keeps the name of the host; host is that name for a directory that has none.
-func (t *Cluster) Work(ctx context.Context, rt *adroit.Runtime, data, host string, ready func(host string)) error {
-	name, err := hostName(data, host)
-	if err == nil {
-		err = t.attributes(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	w, err := NewWorker(ctx, t.c, rt, Options{Host: name, Queue: t.queue})
-	if err != nil {
-		return err
-	}
-	if err := w.Start(); err != nil {
-		return err
-	}
-	ready(name)
-	<-ctx.Done()
-	w.Stop()
-	return nil
-}
-
-// hostName is the name that a data directory has for ever, made where it has none.
-func hostName(data, host string) (string, error) {
-	file := filepath.Join(data, "host")
-	switch b, err := os.ReadFile(file); {
-	case err == nil && (host == "" || host == strings.TrimSpace(string(b))):
-		return strings.TrimSpace(string(b)), nil
-	case err == nil:
-		return "", problem.Invalidf("leave --host out, or take another data directory", "this data directory is that of the host %s: its jobs wait for that name", strings.TrimSpace(string(b)))
-	case !errors.Is(err, fs.ErrNotExist):
-		return "", err
-	}
-	if host == "" {
-		machine, err := os.Hostname()
-		if err != nil {
-			return "", err
-		}
-		b := make([]byte, 5)
-		rand.Read(b) // never fails: see its documentation
-		host = machine + "-" + strings.ToLower(base32.StdEncoding.EncodeToString(b))
-	}
-	if strings.ContainsAny(host, "/ \t\n") || host == Queue {
-		return "", problem.Invalidf("letters, digits and - will do", "%q cannot be the name of a host", host)
-	}
-	return host, rootfs.WriteFile(file, []byte(host+"\n"))
-}
-
-// attributes registers the search attributes that a cluster lacks: a workflow that sets one
-// which is not registered would fail its task for ever.
-func (t *Cluster) attributes(ctx context.Context) error {
-	list, err := t.c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: t.namespace})
-	if err != nil {
-		return fmt.Errorf("looking at the search attributes of Temporal: %w", err)
-	}
-	lacking := map[string]enums.IndexedValueType{}
-	for _, a := range []temporal.SearchAttributeKeyKeyword{AttributeStatus, AttributeHost, AttributeAgent, AttributeModel} {
-		if _, ok := list.CustomAttributes[a.GetName()]; !ok {
-			lacking[a.GetName()] = enums.INDEXED_VALUE_TYPE_KEYWORD
-		}
-	}
-	if _, ok := list.CustomAttributes[AttributeCost.GetName()]; !ok {
-		lacking[AttributeCost.GetName()] = enums.INDEXED_VALUE_TYPE_DOUBLE
-	}
-	if len(lacking) == 0 {
-		return nil
-	}
-	_, err = t.c.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{Namespace: t.namespace, SearchAttributes: lacking})
-	if err != nil {
-		return problem.WithHint(fmt.Errorf("registering the search attributes of jobs: %w", err), "an operator of the cluster adds AdroitStatus, AdroitHost, AdroitAgent and AdroitModel of type Keyword, and AdroitCost of type Double: temporal operator search-attribute create")
-	}
-	return nil
 }
 
 // transport carries calls to hosts by workflows, so that Temporal keeps who called what.
