@@ -505,7 +505,7 @@ func TestCommands(t *testing.T) {
 	id, _, _ := strings.Cut(command(0, "running in the background", "run", "-d", "--approve", "edits", "-C", r.file("workspace"), "worker", "Go."), "\n")
 	command(4, "waiting", "jobs", "wait", id)
 	command(0, "push", "jobs", "show", id)
-	command(0, "Pushed.", "approve", id)
+	command(0, "Pushed.", "answer", "approve", id)
 	command(0, "Pushed.", "jobs", "wait", id)
 	command(0, "Pushed.", "jobs", "logs", "-f", id)
 	command(0, "Said more.", "continue", id, "Say more.")
