@@ -160,6 +160,7 @@ func TestPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Cookie", cookie)
+		r.Header.Set("Accept", "text/html,*/*")
 		res, err := http.DefaultTransport.RoundTrip(r)
 		if err != nil {
 			t.Fatal(err)
@@ -174,11 +175,18 @@ func TestPage(t *testing.T) {
 	if res, text := get("/", ""); res.StatusCode != http.StatusUnauthorized || !strings.Contains(text, "adroit serve") || res.Header.Get("Content-Security-Policy") != pagePolicy {
 		t.Errorf("a browser that is not known: %d %s", res.StatusCode, text)
 	}
-	in, _ := get(strings.TrimPrefix(g.Link(), g.URL()), "")
+	link := strings.TrimPrefix(g.Link(), g.URL())
+	in, _ := get(link, "")
 	if in.Header.Get("Location") != "/" {
 		t.Fatalf("the link leads to %q", in.Header.Get("Location"))
 	}
 	cookie, _, _ := strings.Cut(in.Header.Get("Set-Cookie"), ";")
+	if again, text := get(link, ""); again.StatusCode != http.StatusUnauthorized || !strings.Contains(text, "works once") || again.Header.Get("Set-Cookie") != "" {
+		t.Errorf("a used link: %d %s", again.StatusCode, text)
+	}
+	if again, _ := get(link, cookie); again.Header.Get("Location") != "/" || again.Header.Get("Set-Cookie") != "" {
+		t.Errorf("a used link in a browser that is known leads to %q", again.Header.Get("Location"))
+	}
 	first, whole := 0, 0
 	_, index := get("/", cookie)
 	for path, f := range page() {

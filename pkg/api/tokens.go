@@ -240,7 +240,14 @@ func cookieName(r *http.Request) string {
 // serve answers the request of a link.
 func (l *login) serve(w http.ResponseWriter, r *http.Request, secure bool) {
 	if r.Method != http.MethodGet || !l.use(r.URL.Query().Get("code")) {
-		refuse(w, http.StatusUnauthorized, "the link has been used, or is older than ten minutes", hint.Command("serve")+" prints another one when it starts")
+		switch {
+		case r.Method == http.MethodGet && l.holds(r): // a link of before, in a browser that is known
+			http.Redirect(w, r, "/", http.StatusSeeOther)
+		case r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html"):
+			serveEntrance(w)
+		default:
+			refuse(w, http.StatusUnauthorized, "the link has been used, or is older than ten minutes", hint.Command("serve")+" prints another one when it starts")
+		}
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: l.session(), Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode, MaxAge: 30 * 24 * 3600})
@@ -373,7 +380,7 @@ func serveEntrance(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(http.StatusUnauthorized)
 	fmt.Fprintf(w, `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>adroit</title>
-<main><h1>adroit</h1><p>This browser is not known here. <code>%s</code> prints a link when it starts. The link lets one browser in, within ten minutes.</p>
-<p><a href="/">Open the page</a> if you have used the link before.</p></main></html>
+<main><h1>adroit</h1><p>This browser is not known here. <code>%s</code> prints a link when it starts. The link works once, within ten minutes.</p>
+<p><a href="/">Open the page</a> if this browser has used one before.</p></main></html>
 `, hint.Name("serve"))
 }
