@@ -238,6 +238,18 @@ func (s *Session) Unfold() {
 	}
 }
 
+// Unfolded returns the last tool call or thought whole, for newest, else the one before those
+// that it returned; "" if there is none, or if a question waits, which Unfold prints.
+func (s *Session) Unfolded(newest bool) string {
+	if s.question != nil {
+		return ""
+	}
+	if newest {
+		s.view.Newest()
+	}
+	return s.view.Unfold()
+}
+
 // say prints a line of the program itself.
 func (s *Session) say(style, text string, args ...any) {
 	width := s.Screen.Width()

@@ -1,6 +1,7 @@
 package chatscreen
 
 import (
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -86,7 +87,11 @@ func dropped(text string) string {
 // docs/chat.md.
 func (m *model) key(k uv.KeyPressEvent) {
 	e, s := &m.editor, m.session
-	switch name := k.String(); name {
+	name := k.String()
+	if m.pane != nil && m.scroll(name) {
+		return
+	}
+	switch name {
 	case "ctrl+c":
 		m.cancel()
 		return
@@ -100,7 +105,11 @@ func (m *model) key(k uv.KeyPressEvent) {
 		m.suspend()
 		return
 	case "ctrl+o":
-		s.Unfold()
+		if s.State() == chat.Asking {
+			s.Unfold()
+		} else {
+			m.unfold(true)
+		}
 	case "ctrl+r":
 		m.search()
 	case "esc":
@@ -128,11 +137,71 @@ func (m *model) key(k uv.KeyPressEvent) {
 	case "down", "ctrl+n":
 		m.down()
 	default:
-		if !e.key(name) && k.Text != "" {
+		if m.pane = nil; !e.key(name) && k.Text != "" {
 			e.insert(k.Text)
 		}
 	}
 	m.edited()
+}
+
+// unfold shows a call or thought whole above the editor: the newest, or the one before the one
+// that is shown.
+func (m *model) unfold(newest bool) {
+	if text := m.session.Unfolded(newest); text != "" {
+		m.pane, m.top = strings.Split(strings.TrimRight(text, "\n"), "\n"), 0
+	}
+}
+
+// scroll handles the keys of what is unfolded. It reports whether the key is one.
+func (m *model) scroll(name string) bool {
+	page := m.paneRows()
+	switch name {
+	case "ctrl+o", "esc":
+		m.pane = nil
+	case "up":
+		m.top--
+	case "down":
+		m.top++
+	case "pgup":
+		m.top -= page
+	case "pgdown":
+		m.top += page
+	case "home":
+		m.top = 0
+	case "end":
+		m.top = len(m.pane)
+	case "left":
+		m.unfold(false)
+	default:
+		return false
+	}
+	m.top = max(0, min(m.top, len(m.pane)-page))
+	return true
+}
+
+// paneRows returns how many rows of what is unfolded are shown at once.
+func (m *model) paneRows() int { return max(1, min(len(m.pane), m.height*3/4-3)) }
+
+// paneView renders what is unfolded, and its keys.
+func (m *model) paneView() (rows []string) {
+	page := m.paneRows()
+	m.top = max(0, min(m.top, len(m.pane)-page))
+	for _, r := range m.pane[m.top : m.top+page] {
+		rows = append(rows, m.fit(r))
+	}
+	keys := "Ctrl+O folds it back  Left the one before"
+	if page < len(m.pane) {
+		keys = fmt.Sprintf("%d-%d of %d  Ctrl+O folds  Up Down  Left before", m.top+1, m.top+page, len(m.pane))
+	}
+	return append(rows, m.dim(keys))
+}
+
+// fit returns a painted row that is as wide as the terminal at most.
+func (m *model) fit(row string) string {
+	if kit.Columns(kit.Unpaint(row)) >= m.width {
+		return kit.Cut(kit.Unpaint(row), m.width-1)
+	}
+	return row
 }
 
 // key moves or deletes. It reports whether the key does so.
@@ -322,12 +391,19 @@ func (m *model) edited() {
 // columns returns the width of the editor's text.
 func (m *model) columns() int { return max(2, m.width-3) }
 
-// view renders the live rows. They never take more than half of the screen.
+// view renders the live rows. They never take more than half of the screen, three quarters
+// while something is unfolded.
 func (m *model) view() view {
 	if m.leaving {
 		return view{rows: []string{""}, title: m.title()}
 	}
+	if m.session.State() == chat.Asking {
+		m.pane = nil // the question is more urgent
+	}
 	most := max(2, m.height/2)
+	if m.pane != nil {
+		most = max(2, m.height*3/4)
+	}
 	rows := m.editor.rows(m.columns())
 	y, x := m.editor.cursor(rows, m.columns())
 	visible := min(len(rows), max(1, most-2))
@@ -348,11 +424,11 @@ func (m *model) view() view {
 // above are the rows above the editor.
 func (m *model) above() (rows []string) {
 	s := m.session
+	if m.pane != nil {
+		return m.paneView()
+	}
 	for _, r := range s.Tail() {
-		if kit.Columns(kit.Unpaint(r)) >= m.width {
-			r = kit.Cut(kit.Unpaint(r), m.width-1)
-		}
-		rows = append(rows, r)
+		rows = append(rows, m.fit(r))
 	}
 	if meter := s.Meter(); meter != "" {
 		rows = append(rows, m.dim("     "+meter), m.dim(m.keys()))

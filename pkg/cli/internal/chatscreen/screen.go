@@ -323,7 +323,9 @@ type model struct {
 	session       *chat.Session
 	suspend       func()
 	compose       func(command []string, text string) (string, error)
-	searching     bool // in the history, for what the editor has
+	pane          []string // rows of what is unfolded, nil if nothing is
+	top           int      // the first of them that is shown
+	searching     bool     // in the history, for what the editor has
 	editor        editor
 	complete      completion
 	width, height int

@@ -347,6 +347,9 @@ func (v *Viewer) InUse() (tokens, window int) { return v.status.context, v.statu
 // maxUnfolded bounds the lines of what is shown whole.
 const maxUnfolded = 5000
 
+// Newest has Unfold return the newest call or thought next.
+func (v *Viewer) Newest() { v.feed.next = len(v.feed.folds) - 1 }
+
 // Unfold returns the newest call or thought whole, the one before when it is called again,
 // and "" if there is none.
 func (v *Viewer) Unfold() string {
