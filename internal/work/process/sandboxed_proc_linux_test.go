@@ -198,3 +198,29 @@ func TestRefusedCommand(t *testing.T) {
 		t.Errorf("Sandbox() = %q", r.Sandbox())
 	}
 }
+
+// A command that failed without the network that it wanted has a line about that in its output,
+// by the counters of the kernel, whatever it printed itself.
+func TestNetworkWanted(t *testing.T) {
+	if r := sandbox.Choose(sandbox.Full); r.Err() != nil {
+		t.Skip(r.Err())
+	}
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip(err)
+	}
+	r, _ := cellmate(t, SandboxOptions{Level: sandbox.Full})
+	const words = "tried to reach the network, which its sandbox does not have"
+	for script, want := range map[string]bool{
+		"bash -c 'exec 3<>/dev/tcp/192.0.2.1/80' 2>/dev/null":                  true,
+		"bash -c 'exec 3<>/dev/tcp/2001:db8::1/80' 2>/dev/null":                true,
+		"bash -c 'exec 3<>/dev/tcp/192.0.2.1/80'; true":                        false,
+		"bash -c 'exec 3<>/dev/tcp/127.0.0.1/1'":                               false,
+		"echo Network is unreachable; false":                                   false,
+		"(bash -c 'exec 3<>/dev/tcp/192.0.2.1/80' & wait; exit 3) 2>/dev/null": true,
+	} {
+		o, err := r.Run(t.Context(), Cmd{Shell: script, Timeout: 2 * time.Minute})
+		if err != nil || strings.Contains(o.Text, words) != want {
+			t.Errorf("%s: code %d, %q, %v; want a line about the network: %v", script, o.Code, o.Text, err, want)
+		}
+	}
+}

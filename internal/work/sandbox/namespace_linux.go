@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -69,6 +71,10 @@ func (p *Policy) runInit(argv []string, status *os.File) error {
 			return err
 		}
 	}
+	var net *netCounters
+	if !p.NetOpen {
+		net = openCounters()
+	}
 	if err := p.confine(); err != nil {
 		return err
 	}
@@ -99,9 +105,84 @@ func (p *Policy) runInit(argv []string, status *os.File) error {
 		case got == pid && ws.Signaled():
 			os.Exit(128 + int(ws.Signal()))
 		case got == pid:
+			if ws.ExitStatus() != 0 {
+				net.explain()
+			}
 			os.Exit(ws.ExitStatus())
 		}
 	}
+}
+
+// netCounters are the kernel's counters of an empty network namespace. They show that a command
+// wanted the network, whatever it prints about that.
+type netCounters struct {
+	v4, v6   *os.File
+	resolver bool // names are asked of a server on the loopback, where none listens here
+}
+
+// openCounters opens the counters of this namespace. It is called before the process confines
+// itself; what cannot be opened is not known.
+func openCounters() *netCounters {
+	c := &netCounters{}
+	c.v4, _ = os.Open("/proc/self/net/snmp")
+	c.v6, _ = os.Open("/proc/self/net/snmp6")
+	conf, _ := os.ReadFile("/etc/resolv.conf")
+	for l := range strings.Lines(string(conf)) {
+		f := strings.Fields(l)
+		c.resolver = c.resolver || len(f) > 1 && f[0] == "nameserver" && (strings.HasPrefix(f[1], "127.") || f[1] == "::1")
+	}
+	return c
+}
+
+// explain prints, as the last of a failed command's output, that it wanted the network, if it did.
+func (c *netCounters) explain() {
+	if c == nil {
+		return
+	}
+	words := ""
+	switch {
+	case counter(c.v4, "Ip:", "OutNoRoutes") > 0 || counter6(c.v6, "Ip6OutNoRoutes") > 0:
+		words = "the command failed, and it tried to reach the network"
+	case c.resolver && counter(c.v4, "Udp:", "NoPorts") > 0:
+		words = "the command failed, and it may have looked up a name in the network"
+	default:
+		return
+	}
+	fmt.Fprintf(os.Stderr, "\nadroit: %s, which its sandbox does not have; sandbox: {net: open} in the configuration gives commands the network\n", words)
+}
+
+// counter reads a value of /proc/net/snmp, where a line of names stands above one of values.
+func counter(f *os.File, protocol, name string) (n int) {
+	var names []string
+	for _, l := range counterLines(f) {
+		fields := strings.Fields(l)
+		if len(fields) == 0 || fields[0] != protocol {
+			continue
+		}
+		if i := slices.Index(names, name); i > 0 && i < len(fields) {
+			n, _ = strconv.Atoi(fields[i])
+		}
+		names = fields
+	}
+	return n
+}
+
+// counter6 reads a value of /proc/net/snmp6, a line each.
+func counter6(f *os.File, name string) (n int) {
+	for _, l := range counterLines(f) {
+		if fields := strings.Fields(l); len(fields) == 2 && fields[0] == name {
+			n, _ = strconv.Atoi(fields[1])
+		}
+	}
+	return n
+}
+
+func counterLines(f *os.File) []string {
+	if f == nil {
+		return nil
+	}
+	b, _ := io.ReadAll(io.NewSectionReader(f, 0, 1<<20))
+	return strings.Split(string(b), "\n")
 }
 
 // loopback brings up the one interface of an empty network namespace.
