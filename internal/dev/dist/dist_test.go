@@ -52,7 +52,7 @@ func TestReproducible(t *testing.T) {
 	inspect(t, files["adroit"], root, elsewhere)
 	components(t, files["adroit.cdx.json"])
 	for name, want := range map[string]string{
-		"man/man1/adroit.1": "adroit", "man/man1/adroit-jobs-resume.1": "SYNOPSIS", "completions/adroit.bash": "__start_adroit",
+		"man/man1/adroit.1": "adroit", "man/man1/adroit-answer-approve.1": "SYNOPSIS", "completions/adroit.bash": "__start_adroit",
 		"completions/_adroit": "#compdef adroit", "completions/adroit.fish": "complete", "LICENSE": "License", "README.md": "adroit",
 	} {
 		if !strings.Contains(string(files[name]), want) {

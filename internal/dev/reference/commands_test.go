@@ -48,6 +48,7 @@ var variables = []word{
 	{"ANTHROPIC_API_KEY", "Key for `anthropic/…` models"},
 	{"ANTHROPIC_BASE_URL", "Where `anthropic/…` models are, if not at Anthropic"},
 	{"COLUMNS", "The width to write for, if stderr is a terminal"},
+	{"EDITOR", "Editor of `/editor` in chat and of messages of commits, if `VISUAL` names none"},
 	{"GEMINI_API_KEY", "Key for `gemini/…` models"},
 	{"GOGC", "As Go programs read it; unset, nothing is collected below 16 MB"},
 	{"HOME", "Has `.config/adroit`, `.local/share/adroit` and `.claude/agents`"},
@@ -62,6 +63,8 @@ var variables = []word{
 	{"OPENAI_BASE_URL", "Where `openai/…` models are, if not at OpenAI"},
 	{"OPENROUTER_API_KEY", "Key for `openrouter/…` models"},
 	{"TERM", "`dumb`: no colour and no line that is redrawn"},
+	{"TMUX", "Set by tmux, through which `/copy` reaches the terminal"},
+	{"VISUAL", "Editor of `/editor` in chat; before `EDITOR`"},
 	{"XDG_CONFIG_HOME", "Instead of `~/.config`, if absolute"},
 	{"XDG_DATA_HOME", "Instead of `~/.local/share`, if absolute"},
 }
