@@ -283,6 +283,9 @@ func workOf(t *testing.T, dir string) map[string]string {
 		case d.Type().IsRegular():
 			text = strconv.FormatInt(info.Size(), 10)
 		}
+		if err != nil {
+			return err
+		}
 		fd, err := unix.Open(filepath.Dir(p), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		dirtest.Must(t, err)
 		defer unix.Close(fd)
