@@ -54,7 +54,7 @@ try {
   await go("start");
   await page.getByLabel("Agent or pipeline").selectOption("hand");
   await page.getByLabel("What is to be done").fill("Greet in a.txt");
-  await page.getByLabel("Directory").fill(repo);
+  await page.getByLabel("Directory").pressSequentially(repo);
   await page.getByLabel("Model").fill("script:" + model);
   await page.getByText("Limits").click();
   await page.getByLabel("Turns").fill("9");
@@ -135,7 +135,7 @@ try {
 
   // A pipeline: its graph as declared, an answer in words.
   await go("start/tidy");
-  await page.getByLabel("Directory").fill(repo);
+  await page.getByLabel("Directory").pressSequentially(repo);
   await page.getByLabel("What is to be done").fill("tidy up");
   await page.getByRole("button", { name: "Start", exact: true }).click();
   await status("waiting");

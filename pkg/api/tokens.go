@@ -308,7 +308,7 @@ func allow(need adroit.TokenScope, h http.HandlerFunc) http.HandlerFunc {
 
 // pageFiles is the page as web/ builds it; CI builds it again and compares the bytes.
 //
-//go:embed page
+//go:embed all:page
 var pageFiles embed.FS
 
 // pagePolicy lets the page load and ask nothing but its own server, and nobody frame it.
@@ -376,6 +376,8 @@ func pageHeaders(h http.Header) {
 // serveEntrance answers a browser that is not known with how it becomes known. A link from another site's
 // page brings no cookie, so there is one to follow from here.
 func serveEntrance(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedTime)) // else it takes longer
+	w.Header().Set("Connection", "close")
 	pageHeaders(w.Header())
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(http.StatusUnauthorized)

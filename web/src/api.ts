@@ -6,17 +6,21 @@ export class Failure extends Error {
   constructor(message: string, readonly kind: string, readonly hint = "") { super(message); }
 }
 
-// call asks a route of the interface.
-export async function call<T>(route: string, body: unknown = {}): Promise<T> {
-  let res: Response;
+// call asks a route of the interface. A request with a key adds one job, however often it is sent.
+export async function call<T>(route: string, body: unknown = {}, key?: string): Promise<T> {
+  const reads = /\/(list|show|artifacts)$/.test(route); // and answers soon
+  let res: Response, text: string;
   try {
-    res = await fetch("/v1/" + route, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+    res = await fetch("/v1/" + route, {
+      method: "POST", headers: { "Content-Type": "application/json", ...(key && { "Idempotency-Key": key }) }, body: JSON.stringify(body),
+      signal: reads ? AbortSignal.timeout(30_000) : undefined,
+    });
+    text = await res.text();
   } catch {
     setLink("offline");
-    throw new Failure("The server does not answer.", "offline", "It is tried again until it does.");
+    throw new Failure("The server does not answer.", "offline", reads ? "" : key ? "Send it again when the server is back; it is done once." : "Look whether it was done before you do it again.");
   }
-  const text = await res.text();
-  if (res.status === 401) setLink("out");
+  setLink(res.status === 401 ? "out" : "online");
   if (!res.ok) {
     let d: { detail?: string; kind?: string; hint?: string } = {};
     try { d = JSON.parse(text); } catch { /* not the interface's */ }
@@ -38,22 +42,26 @@ export const useLink = () => useSyncExternalStore((f) => { linkReaders.add(f); r
 
 // follow reads a stream of events until it is stopped, and connects again after the last event that it
 // had. A hidden page holds no stream: browsers allow few connections.
-export function follow(address: string, on: (e: Event) => void, o: { open?: () => void; end?: () => void } = {}): () => void {
-  let source: EventSource | undefined, again: number | undefined, last = "", over = false;
+export function follow(address: string, on: (e: Event) => void, o: { open?: () => void; end?: () => void; job?: string } = {}): () => void {
+  let source: EventSource | undefined, again: number | undefined, last = "", over = false, pause = 300; // ms
   const close = () => { source?.close(); source = undefined; clearTimeout(again); };
   const open = () => {
     close();
     if (over || document.hidden) return;
     source = new EventSource(last ? address.replace(/after=[^&]*/, "after=" + last) : address);
     source.onopen = () => { setLink("online"); o.open?.(); };
-    source.onmessage = (m) => { if (m.lastEventId) last = m.lastEventId; on(JSON.parse(m.data)); };
+    source.onmessage = (m) => { pause = 300; if (m.lastEventId) last = m.lastEventId; on(JSON.parse(m.data)); };
     source.addEventListener("end", () => { over = true; close(); o.end?.(); });
     source.onerror = () => {
       close();
       if (over) return;
       again = window.setTimeout(() => {
-        call("jobs/list", { limit: 1 }).then(open, () => { again = window.setTimeout(open, 1500); });
-      }, 300);
+        call(o.job ? "jobs/show" : "jobs/list", o.job ? { job: o.job } : { limit: 1 }).then(open, (e: Failure) => {
+          if (e.kind === "not_found") over = true;
+          else if (!over) again = window.setTimeout(open, pause);
+        });
+      }, pause);
+      pause = Math.min(pause * 2, 15_000);
     };
   };
   document.addEventListener("visibilitychange", open);
@@ -62,8 +70,8 @@ export function follow(address: string, on: (e: Event) => void, o: { open?: () =
 }
 
 // All jobs, and the questions of those that wait, kept up to date by the events of all.
-interface World { jobs: Job[]; details: Map<string, Detail>; loaded: boolean; doing: Map<string, string>; error?: string }
-let world: World = { jobs: [], details: new Map(), loaded: false, doing: new Map() };
+interface World { jobs: Job[]; cut: boolean; details: Map<string, Detail>; loaded: boolean; doing: Map<string, string>; error?: string }
+let world: World = { jobs: [], cut: false, details: new Map(), loaded: false, doing: new Map() };
 const worldReaders = new Set<() => void>();
 const change = (w: Partial<World>) => { world = { ...world, ...w }; worldReaders.forEach((f) => f()); };
 export const useWorld = () => useSyncExternalStore((f) => { worldReaders.add(f); return () => worldReaders.delete(f); }, () => world);
@@ -79,23 +87,27 @@ export function useEvents(f: (e: Event) => void) {
   useEffect(() => listen((e) => now.current(e)), []);
 }
 
+// refresh reads the list of jobs, and the details of those that changed: any that may ask, or only what events touched.
 let refreshing = false, dirty = false;
-export async function refresh() {
+const touched = new Set<string>();
+export async function refresh(all = true) {
   dirty = true;
+  if (all) world.jobs.filter(asks).forEach((j) => touched.add(j.id));
   if (refreshing) return;
   refreshing = true;
   try {
     while (dirty) {
       dirty = false;
-      const jobs = await call<Job[]>("jobs/list", { limit: 300 });
-      change({ jobs: jobs ?? [], loaded: true, error: undefined });
+      const [newest, open] = (await Promise.all([call<Job[] | null>("jobs/list", { limit: 300 }), call<Job[] | null>("jobs/list", { status: ["waiting", "running"] })])).map((l) => l ?? []);
+      const ids = new Set(newest.map((j) => j.id));
+      change({ jobs: [...newest, ...open.filter((j) => !ids.has(j.id))], cut: newest.length === 300, loaded: true, error: undefined });
       const stale = world.jobs.filter((j, i) => {
         const d = world.details.get(j.id);
-        return asks(j) || (i < 60 && (!d || d.job.updated !== j.updated) && j.status !== "running");
+        return (asks(j) || i < 60) && (touched.has(j.id) || !d || (j.status !== "running" && d.job.updated !== j.updated));
       });
       await pool(4, stale, async (j) => {
-        const d = await call<Detail>("jobs/show", { job: j.id });
-        world.details.set(j.id, d);
+        touched.delete(j.id);
+        try { world.details.set(j.id, await call<Detail>("jobs/show", { job: j.id })); } catch { touched.add(j.id); }
       });
       change({ details: new Map(world.details) });
     }
@@ -113,33 +125,72 @@ async function pool<T>(n: number, list: T[], f: (x: T) => Promise<void>) {
 
 // start reads the events of all jobs, once for the page.
 export function start() {
-  let soon: number | undefined;
+  let soon: number | undefined, turned = false;
   follow("/v1/events?after=-1&follow=true", (e) => {
     if (e.kind === "step.started") world.doing.set(e.job, [e.step, e.name].filter(Boolean).join(" "));
     eventReaders.forEach((f) => f(e));
     const turning = e.kind.startsWith("job.") || e.kind === "approval" || e.kind === "answer" || e.step === "await";
-    if (soon === undefined) soon = window.setTimeout(() => { soon = undefined; void (turning ? refresh() : change({ doing: new Map(world.doing) })); }, 150);
-    else if (turning) { clearTimeout(soon); soon = window.setTimeout(() => { soon = undefined; void refresh(); }, 150); }
+    if (turning) { turned = true; touched.add(e.job); }
+    soon ??= window.setTimeout(() => {
+      soon = undefined;
+      change({ doing: new Map(world.doing) });
+      if (turned) { turned = false; void refresh(false); }
+    }, 150);
   }, { open: () => void refresh() });
+  // A hidden page has no stream, and a connection may be dead without an error.
+  setInterval(() => { if (document.hidden) void refresh(); else call("jobs/list", { limit: 1 }).catch(() => {}); }, 20_000);
 }
 
 // useCall asks a route when the page needs it, and again by the function that it returns.
 export function useCall<T>(route: string | null, body: unknown = {}): { data?: T; error?: Failure; again: () => void } {
   const key = route && route + JSON.stringify(body);
   const [state, set] = useState<{ key: string | null; data?: T; error?: Failure }>({ key });
+  const last = useRef(0); // an answer that a later call overtook does not count
   const again = useCallback(() => {
+    const n = ++last.current;
     if (!route) return;
-    call<T>(route, body).then((data) => set({ key, data }), (error) => set((s) => ({ key, data: s.key === key ? s.data : undefined, error })));
+    call<T>(route, body).then((data) => { if (n === last.current) set({ key, data }); }, (error) => { if (n === last.current) set((s) => ({ key, data: s.key === key ? s.data : undefined, error })); });
   }, [key]);
   useEffect(again, [again]);
   return state.key === key ? { data: state.data, error: state.error, again } : { again };
 }
 
-// begin has a job run that a request has added, and shows it.
-export async function begin(s: Submitted) {
-  await call("jobs/start", { job: s.job.id, options: { live: true } });
-  void refresh();
-  go("jobs", s.job.id);
+// begin has a job run that a request has added, and shows it, also if it does not start: there it can be started.
+export async function begin(s: Submitted, view = "jobs") {
+  try { await call("jobs/start", { job: s.job.id, options: { live: true } }); } finally {
+    void refresh();
+    go(view, s.job.id);
+  }
+}
+
+// useSubmit adds a job once, also if its request is sent again because no answer came.
+export function useSubmit(): (request: unknown) => Promise<Submitted> {
+  const sent = useRef({ text: "", key: "" });
+  return async (request) => {
+    const text = JSON.stringify(request);
+    if (sent.current.text !== text) sent.current = { text, key: crypto.randomUUID() };
+    const s = await call<Submitted>("jobs/submit", request, sent.current.key);
+    sent.current = { text: "", key: "" };
+    return s;
+  };
+}
+
+// useSend sends a job a message and starts it, and does not send it again if only the start failed.
+export function useSend(job: string): (text: string, start: boolean) => Promise<void> {
+  const sent = useRef("");
+  return async (text, start) => {
+    if (sent.current !== text) await call("jobs/send", { job, options: { text } });
+    sent.current = text;
+    if (start) await call("jobs/start", { job, options: { live: true } });
+    sent.current = "";
+  };
+}
+
+// useDirs are the directories of jobs, and the first that was seen: it does not change below a form.
+export function useDirs(): { dirs: string[]; usual: string } {
+  const { jobs } = useWorld(), dirs = [...new Set(jobs.map((j) => j.dir).filter(Boolean))] as string[], usual = useRef("");
+  usual.current ||= dirs[0] ?? "";
+  return { dirs, usual: usual.current };
 }
 
 // The address of a view is behind the #, so that the server has one page.
@@ -148,4 +199,5 @@ export const to = (...parts: string[]) => "#/" + parts.map(encodeURIComponent).j
 export const usePlace = () => useSyncExternalStore(
   (f) => { addEventListener("hashchange", f); return () => removeEventListener("hashchange", f); },
   () => location.hash,
-).replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+).replace(/^#\/?/, "").split("/").map(decoded);
+const decoded = (s: string) => { try { return decodeURIComponent(s); } catch { return s; } };

@@ -67,8 +67,8 @@ function Call({ a }: { a: About }) {
   const odd = mixed(Object.values(args).map(json).join(" "));
   return <>
     {typeof args.command === "string" && <pre className="command" tabIndex={0} role="group" aria-label="The command">{visible(args.command)}</pre>}
-    {a.preview && (diff ? <DiffView text={a.preview} /> : <Code text={visible(a.preview)} label="What it changes" />)}
-    {rest.length > 0 && <Facts of={rest.map(([k, v]) => [visible(k), <span className="value">{visible(json(v))}</span>])} />}
+    {a.preview && (diff ? <DiffView text={a.preview} asked /> : <Code text={visible(a.preview)} label="What it changes" />)}
+    {rest.length > 0 && <><h3>Arguments</h3><Facts of={rest.map(([k, v]) => [visible(k), <span className="value">{visible(json(v))}</span>])} /></>}
     {odd.length > 0 && <p className="warn">Letters of several alphabets in one word: {odd.join(", ")}</p>}
     {a.changed && <p className="warn">The tool is not as it was when it was accepted.</p>}
     <Facts of={[
@@ -82,7 +82,7 @@ function Other({ a }: { a: About }) {
   return <>
     {a.fault && <p className="warn">The answer before did not fit: {visible(a.fault)}</p>}
     {a.url && <p>It asks you to open <code>{visible(a.url)}</code></p>}
-    <Facts of={[["Server", a.asked_by ? `${a.server}, in its tool ${a.asked_by}` : ""], ["Pipeline", a.pipeline ?? ""], ["Step", a.step ?? ""]]} />
+    <Facts of={[["Server", visible(a.asked_by ? `${a.server}, in its tool ${a.asked_by}` : "")], ["Pipeline", visible(a.pipeline ?? "")], ["Step", visible(a.step ?? "")]]} />
   </>;
 }
 
@@ -91,9 +91,9 @@ function Reply({ q, busy, answer }: { q: Question; busy: boolean; answer: (name:
   const [text, setText] = useState(""), [values, setValues] = useState<Record<string, unknown>>({});
   const schema = q.about?.schema, fields = Object.entries(schema?.properties ?? {});
   const value = () => fields.length ? values : text === "" ? undefined : q.type && q.type !== "text" && q.type !== "string" ? parse(text) : text;
-  return <form className="say" onSubmit={(e) => e.preventDefault()}>
+  return <form className="say" onSubmit={(e) => { e.preventDefault(); const by = (e.nativeEvent as SubmitEvent).submitter; answer(by?.dataset.signal ?? signal(q.signals[0]), value()); }}>
     {fields.length ? <Fields schema={schema!} values={values} set={setValues} /> : <label>Answer{q.type && ` (${q.type})`} <input value={text} onChange={(e) => setText(e.target.value)} /></label>}
-    <div className="buttons">{q.signals.map((s, i) => <button key={s} className={i === 0 ? "primary" : ""} disabled={busy} onClick={() => answer(signal(s), value())}>{signal(s)}</button>)}</div>
+    <div className="buttons">{q.signals.map((s, i) => <button key={s} className={i === 0 ? "primary" : ""} disabled={busy} data-signal={signal(s)} formNoValidate={/^(decline|cancel|deny)$/.test(signal(s))}>{visible(signal(s))}</button>)}</div>
   </form>;
 }
 
@@ -105,8 +105,8 @@ export function Fields({ schema, values, set }: { schema: Schema; values: Record
     const need = schema.required?.includes(name), all = p.enum ?? p.oneOf?.map((o) => o.const);
     const put = (v: unknown) => { const next = { ...values }; if (v === "" || v === undefined) delete next[name]; else next[name] = v; set(next); };
     const now = values[name] ?? p.default;
-    return <label key={name}>{p.title ?? name}{need && <span className="need"> (needed)</span>}{p.description && <small>{p.description}</small>}
-      {all ? <select required={need} value={String(now ?? "")} onChange={(e) => put(all.find((v) => String(v) === e.target.value))}><option value="" />{all.map((v) => <option key={String(v)}>{String(v)}</option>)}</select>
+    return <label key={name}>{visible(p.title ?? name)}{need && <span className="need"> (needed)</span>}{p.description && <small>{visible(p.description)}</small>}
+      {all ? <select required={need} value={String(now ?? "")} onChange={(e) => put(all.find((v) => String(v) === e.target.value))}><option value="" />{all.map((v) => <option key={String(v)} value={String(v)}>{visible(String(v))}</option>)}</select>
         : p.type === "boolean" ? <input type="checkbox" checked={Boolean(now)} onChange={(e) => put(e.target.checked)} />
         : p.type === "number" || p.type === "integer" ? <input type="number" step={p.type === "integer" ? 1 : "any"} required={need} value={String(now ?? "")} onChange={(e) => put(e.target.value === "" ? "" : Number(e.target.value))} />
         : p.type === "object" || p.type === "array" ? <textarea rows={3} required={need} placeholder="JSON" onChange={(e) => put(parse(e.target.value))} />
@@ -118,7 +118,7 @@ export function Fields({ schema, values, set }: { schema: Schema; values: Record
 export const edit = (args: Record<string, unknown>) => {
   const path = String(args.path ?? "");
   if (typeof args.old === "string" && typeof args.new === "string") return edited(path, args.old, args.new);
-  if (typeof args.content === "string") return edited(path, "", args.content);
+  if (typeof args.content === "string") return edited(path, "", args.content); // it may have been there before
   if (Array.isArray(args.edits)) return (args.edits as { old?: string; new?: string }[]).map((e) => edited(path, e.old ?? "", e.new ?? "")).join("\n");
   return typeof args.patch === "string" ? args.patch : "";
 };

@@ -5,7 +5,7 @@ import type { Detail, Diff } from "./types";
 
 export default function Compare({ a = "", b = "" }: { a?: string; b?: string }) {
   const { jobs } = useWorld();
-  const pick = (label: string, now: string, set: (id: string) => void) => <label>{label}<select value={now} onChange={(e) => set(e.target.value)}><option value="">choose a job</option>{jobs.map((j) => <option key={j.id} value={j.id}>{j.title || j.agent} ({j.status}, {j.id})</option>)}</select></label>;
+  const pick = (label: string, now: string, set: (id: string) => void) => <label>{label}<select value={now} onChange={(e) => set(e.target.value)}><option value="">choose a job</option>{jobs.map((j) => <option key={j.id} value={j.id}>{visible(j.title || j.agent || "")} ({j.status}, {j.id})</option>)}</select></label>;
   return <>
     <h1>Compare</h1>
     <div className="pair">{pick("One job", a, (x) => go("compare", x, b))}{pick("Another", b, (x) => go("compare", a, x))}</div>
@@ -22,11 +22,11 @@ function Both({ a, b }: { a: string; b: string }) {
     ["Status", (d) => <Status of={d.job.status} />], ["Why", (d) => visible(d.job.reason ?? "")], ["Agent", (d) => d.job.agent], ["Model", (d) => short(d.job.model ?? "")],
     ["Time", (d) => took(time(d)), time], ["Answers", (d) => d.usage.total.turns ?? 0, (d) => d.usage.total.turns ?? 0], ["Calls", (d) => d.usage.total.calls ?? 0, (d) => d.usage.total.calls ?? 0],
     ["Tokens", (d) => count(tokens(d)), tokens], ["Cost", (d) => cost(d.usage.cost_usd ?? d.usage.total.cost_usd) || "none known", (d) => d.usage.cost_usd ?? d.usage.total.cost_usd ?? 0],
-    ["Holds", (d) => d.final?.met?.join(", ")], ["Does not hold", (d) => d.final?.unmet?.join(", ")],
+    ["Holds", (d) => visible(d.final?.met?.join(", ") ?? "")], ["Does not hold", (d) => visible(d.final?.unmet?.join(", ") ?? "")],
   ];
   return <>
-    <div className="lines" tabIndex={0} role="group" aria-label="Figures"><table className="compared"><thead><tr><td />{sides.map((d) => <th key={d.job.id} scope="col"><a href={to("jobs", d.job.id)}>{d.job.title || d.job.id}</a></th>)}</tr></thead>
+    <div className="lines" tabIndex={0} role="group" aria-label="Figures"><table className="compared"><thead><tr><td />{sides.map((d) => <th key={d.job.id} scope="col"><a href={to("jobs", d.job.id)}>{visible(d.job.title || d.job.id)}</a></th>)}</tr></thead>
       <tbody>{rows.map(([name, of, n]) => <tr key={name}><th scope="row">{name}</th>{sides.map((d, i) => <td key={i} className={n && n(d) > 0 && n(d) < n(sides[1 - i]) ? "less" : ""}>{of(d)}</td>)}</tr>)}</tbody></table></div>
-    <div className="pair wide">{diffs.map((d, i) => <section key={i} aria-label={"Changes of " + (sides[i].job.title || sides[i].job.id)}><h2>{sides[i].job.title || sides[i].job.id}</h2><Problem of={d.error} />{d.data && (d.data.diff ? <DiffView text={d.data.diff} /> : <p className="weak">No file differs.</p>)}</section>)}</div>
+    <div className="pair wide">{diffs.map((d, i) => <section key={i} aria-label={"Changes of " + visible(sides[i].job.title || sides[i].job.id)}><h2>{visible(sides[i].job.title || sides[i].job.id)}</h2><Problem of={d.error} />{d.data && (d.data.diff ? <DiffView text={d.data.diff} /> : <p className="weak">No file differs.</p>)}</section>)}</div>
   </>;
 }

@@ -27,6 +27,7 @@ export default function Costs() {
     <div className="head"><h1>Costs and failures</h1><label className="inline">Days <select value={days} onChange={(e) => setDays(+e.target.value)}>{[1, 7, 30, 365].map((n) => <option key={n}>{n}</option>)}</select></label></div>
     <section className="sums" aria-label="In all"><div><b>{jobs.length}</b><span>jobs</span></div><div><b>{cost(jobs.reduce((n, j) => n + spent(j), 0)) || "$0"}</b><span>cost</span></div><div><b>{count(jobs.reduce((n, j) => n + tokens(j), 0))}</b><span>tokens</span></div>
       <div><b>{ended.length ? Math.round((100 * ended.filter((j) => kindOf(j.status) === "good").length) / ended.length) + " %" : "–"}</b><span>of those that ended are done</span></div></section>
+    {data.length === 1000 && <p className="weak">These are the newest 1,000 jobs.</p>}
     <Days jobs={jobs} days={days} />
     <Table title="By agent" of={sums(jobs, (j) => j.agent ?? "")} /><Table title="By model" of={sums(jobs, (j) => j.model ?? "")} />
     {failures.length > 0 && <Table title="How jobs failed" of={failures} plain />}

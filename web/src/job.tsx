@@ -1,10 +1,10 @@
-import { lazy, Suspense, useEffect, useReducer, useRef, useState } from "react";
-import { begin, call, Failure, follow, go, listen, refresh, to, useCall } from "./api";
+import { lazy, Suspense, useEffect, useMemo, useReducer, useRef, useState } from "react";
+import { begin, call, Failure, follow, go, listen, refresh, to, useCall, useSend } from "./api";
 import { Asked, edit, rule } from "./ask";
 import { because, short } from "./jobs";
 import { depth, failed, newRun, shown, tell, title, type Run, type Step } from "./steps";
 import { called, Code, cost, count, DiffView, Empty, Facts, json, kindOf, Markdown, plural, Problem, Status, Terminal, took, visible } from "./text";
-import type { Artifact, Detail, Diff, Final, Submitted, TestResult, UndoReport } from "./types";
+import type { Artifact, Detail, Diff, Final, Limits, Submitted, TestResult, UndoReport } from "./types";
 
 const Waterfall = lazy(() => import("./waterfall"));
 const Graph = lazy(() => import("./graph"));
@@ -14,7 +14,7 @@ export function useRun(id: string, changed: () => void): Run {
   const [, draw] = useReducer((n: number) => n + 1, 0), run = useRef(newRun());
   useEffect(() => {
     run.current = newRun();
-    let frame = 0, stop = () => {}, over = false;
+    let frame = 0, later = 0, stop = () => {}, over = false;
     const soon = () => { frame ||= requestAnimationFrame(() => { frame = 0; draw(); }); };
     let last = 0;
     const read = () => {
@@ -24,14 +24,15 @@ export function useRun(id: string, changed: () => void): Run {
         tell(run.current, e);
         soon();
         if (e.kind.startsWith("job.") || e.kind === "approval" || e.kind === "answer") changed();
-      }, { end: () => { changed(); if (!over) idle(); } });
+        else if (e.kind === "step.finished" && e.step === "model") later ||= window.setTimeout(() => { later = 0; changed(); }, 2000);
+      }, { job: id, end: () => { changed(); if (!over) idle(); } });
     };
     // The stream of a job that rests has ended; it begins again when somebody goes on with it.
     const idle = () => {
       stop = listen((e) => { if (e.job === id && (e.seq ?? 0) > last) { stop(); read(); } });
     };
     read();
-    return () => { over = true; stop(); cancelAnimationFrame(frame); };
+    return () => { over = true; stop(); cancelAnimationFrame(frame); clearTimeout(later); };
   }, [id]);
   return run.current;
 }
@@ -54,7 +55,7 @@ export function JobPage({ id }: { id: string }) {
   return <>
     <p className="crumb"><a href={to("jobs")}>Jobs</a> / {j.id}</p>
     <div className="head"><h1>{called(j)}</h1><Status of={status} /></div>
-    {status !== "running" && !proved && !d.questions?.length && <p className="lead">{because({ ...j, status, reason: run.reason ?? j.reason })}</p>}
+    {status !== "running" && !proved && !d.questions?.length && <p className="lead">{visible(because({ ...j, status, reason: run.reason ?? j.reason }))}</p>}
     <Doing d={d} status={status} run={run} again={again} />
     {d.questions?.map((q) => <Asked key={q.path} job={j} q={q} of />)}
     <Sums d={d} run={run} status={status} />
@@ -66,7 +67,7 @@ export function JobPage({ id }: { id: string }) {
     }}>{tabs.map(([t, name]) => <button key={t} id={"tab-" + t} role="tab" aria-selected={tab === t} aria-controls="panel" tabIndex={tab === t ? 0 : -1} onClick={() => setTab(t)}>
       {name}{t === "artifacts" && names.length > 0 && <span>{names.length}</span>}</button>)}</div>
     <div id="panel" role="tabpanel" aria-labelledby={"tab-" + tab} tabIndex={0}><Suspense fallback={<Empty>Loading…</Empty>}>
-      {tab === "steps" && <Steps run={run} d={d} test={test} status={status} />}
+      {tab === "steps" && <Steps run={run} d={d} test={test} status={status} again={again} />}
       {tab === "time" && <Waterfall run={run} status={status} />}
       {tab === "graph" && <Graph run={run} d={d} />}
       {tab === "changes" && <Changes d={d} stamp={j.updated + run.steps.length} again={again} status={status} />}
@@ -76,7 +77,7 @@ export function JobPage({ id }: { id: string }) {
 }
 
 // standing is the status by the store, which knows of a runner that died, unless an event is ahead of it.
-function standing(stored: string, told: string): string {
+export function standing(stored: string, told: string): string {
   if (stored === "running" && told) return told;
   return told === "running" && ["queued", "waiting"].includes(stored) ? told : stored;
 }
@@ -103,7 +104,7 @@ function Sums({ d, run, status }: { d: Detail; run: Run; status: string }) {
 // Todo is the list of tasks that the agent keeps.
 function Todo({ of }: { of: unknown }) {
   if (!Array.isArray(of) || !of.length) return null;
-  return <section aria-label="Tasks" className="todo"><ul>{(of as { content?: string; status?: string }[]).map((t, i) => <li key={i} className={t.status}><i aria-hidden="true">{t.status === "completed" ? "✓" : t.status === "in_progress" ? "●" : "○"}</i> {t.content} <span className="hidden">{t.status}</span></li>)}</ul></section>;
+  return <section aria-label="Tasks" className="todo"><ul>{(of as { content?: string; status?: string }[]).map((t, i) => <li key={i} className={t.status}><i aria-hidden="true">{t.status === "completed" ? "✓" : t.status === "in_progress" ? "●" : "○"}</i> {visible(t.content ?? "")} <span className="hidden">{t.status}</span></li>)}</ul></section>;
 }
 
 // Proof is why a job counts as done, or why it does not.
@@ -125,30 +126,31 @@ function Proof({ end, test, run, alone }: { end: Final; test?: TestResult; run: 
 
 export function Tests({ of: t }: { of: TestResult }) {
   const list = t.tests ?? [], bad = list.filter((x) => x.status === "fail"), rest = list.filter((x) => x.status !== "fail");
-  const row = (x: (typeof list)[0], i: number) => <details key={i} open={i === 0 && x.status === "fail"} className={x.status}><summary><i aria-hidden="true">{x.status === "fail" ? "✗" : x.status === "skip" ? "–" : "✓"}</i><span className="hidden">{x.status}</span> {x.name} <small>{x.package}{x.file && ` ${x.file}:${x.line}`}</small></summary>{x.output ? <Terminal text={x.output} label={"Output of " + x.name} /> : <p className="weak">It printed nothing.</p>}</details>;
-  return <div className="tests"><p><b className={t.failed ? "bad" : "good"}>{t.failed ? plural(t.failed, "test") + " failed" : plural(t.passed, "test") + " passed"}</b>{t.failed > 0 && `, ${t.passed} passed`}{t.skipped > 0 && `, ${t.skipped} skipped`} <code>{t.command}</code></p>
+  const row = (x: (typeof list)[0], i: number) => <details key={i} open={i === 0 && x.status === "fail"} className={x.status}><summary><i aria-hidden="true">{x.status === "fail" ? "✗" : x.status === "skip" ? "–" : "✓"}</i><span className="hidden">{x.status}</span> {visible(x.name)} <small>{visible(`${x.package ?? ""}${x.file ? ` ${x.file}:${x.line}` : ""}`)}</small></summary>{x.output ? <Terminal text={x.output} label={"Output of " + visible(x.name)} /> : <p className="weak">It printed nothing.</p>}</details>;
+  return <div className="tests"><p><b className={t.failed ? "bad" : "good"}>{t.failed ? plural(t.failed, "test") + " failed" : plural(t.passed, "test") + " passed"}</b>{t.failed > 0 && `, ${t.passed} passed`}{t.skipped > 0 && `, ${t.skipped} skipped`} <code>{visible(t.command ?? "")}</code></p>
     {bad.map(row)}{rest.length > 0 && <details className="rest"><summary>{plural(rest.length, "test")} {bad.length ? "more" : "in all"}</summary>{rest.map(row)}</details>}</div>;
 }
 
-function Steps({ run, d, test, status }: { run: Run; d: Detail; test?: TestResult; status: string }) {
-  const list = shown(run), tests = list.findLast((s) => s.name === "run_tests")?.path, prompt = d.job.input?.prompt;
+function Steps({ run, d, test, status, again }: { run: Run; d: Detail; test?: TestResult; status: string; again: () => void }) {
+  const [most, setMost] = useState(200), all = shown(run), list = all.slice(-most), tests = all.findLast((s) => s.name === "run_tests")?.path, prompt = d.job.input?.prompt;
   return <ol className="steps">
-    {(prompt || d.job.input?.inputs) && <li className="asked"><b>Asked</b>{prompt && <Markdown text={prompt} />}{d.job.input?.inputs && <Facts of={Object.entries(d.job.input.inputs).map(([k, v]) => [k, <span className="value">{json(v)}</span>])} />}</li>}
-    {list.map((s) => s.kind === "said" ? <li key={s.path} className="asked"><b>Said</b><Markdown text={s.text} /></li> : <li key={s.path} style={{ marginInlineStart: Math.min(depth(run, s), 4) * 20 }}><One s={s} d={d} test={s.path === tests ? test : undefined} status={status} changed={d.changes.steps?.includes(s.path)} /></li>)}
+    {(prompt || d.job.input?.inputs) && <li className="asked"><b>Asked</b>{prompt && <Markdown text={prompt} />}{d.job.input?.inputs && <Facts of={Object.entries(d.job.input.inputs).map(([k, v]) => [visible(k), <span className="value">{visible(json(v))}</span>])} />}</li>}
+    {all.length > most && <li><button onClick={() => setMost(most + 200)}>Show earlier ({all.length - most} steps)</button></li>}
+    {list.map((s) => s.kind === "said" ? <li key={s.path} className="asked"><b>Said</b><Markdown text={s.text} /></li> : <li key={s.path} style={{ marginInlineStart: Math.min(depth(run, s), 4) * 20 }}><One s={s} d={d} test={s.path === tests ? test : undefined} status={status} changed={d.changes.steps?.includes(s.path)} again={again} /></li>)}
     {list.length === 0 && <li><Empty>{status === "queued" ? "It waits to be started." : "No step yet."}</Empty></li>}
   </ol>;
 }
 
 const icons: Record<string, string> = { model: "◆", tool: "▸", await: "?", agent: "◈", part: "▪", compact: "≋", note: "!" };
 
-function One({ s, d, test, status, changed }: { s: Step; d: Detail; test?: TestResult; status: string; changed?: boolean }) {
+function One({ s, d, test, status, changed, again }: { s: Step; d: Detail; test?: TestResult; status: string; changed?: boolean; again: () => void }) {
   const running = !s.ended && status === "running", model = s.kind === "model", waits = s.kind === "await" && !s.ended;
   const [open, setOpen] = useState<boolean | undefined>(), wide = model && (s.data?.text || s.live), is = open ?? Boolean(wide || running || failed(s) || (test && test.failed));
   const use = s.data?.usage;
   return <details id={"step-" + s.path} className={"step " + s.kind + (failed(s) ? " failed" : running ? " running" : waits ? " waits" : "")} open={is} onToggle={(e) => { if (e.currentTarget.open !== Boolean(is)) setOpen(e.currentTarget.open); }}>
     <summary>
       <i aria-hidden="true">{running ? "●" : icons[s.kind] ?? "·"}</i>
-      <b>{title(s)}</b> <span className="line">{visible(line(s))}</span>
+      <b>{visible(title(s))}</b> <span className="line">{visible(line(s))}</span>
       <span className="nums">
         {running && <em>running</em>}{failed(s) && <em className="bad">{s.data?.refused ? "refused" : "failed"}</em>}
         {s.tries.length > 0 && <span>{s.tries.length + 1} attempts</span>}
@@ -159,7 +161,7 @@ function One({ s, d, test, status, changed }: { s: Step; d: Detail; test?: TestR
       </span>
     </summary>
     {is && <div className="body"><Body s={s} test={test} />{s.tries.map((t, i) => <p key={i} className="warn">Attempt {i + 1} failed: {visible(t.why ?? "")}</p>)}{s.error && <p className="problem">{visible(s.error)}</p>}
-      <Hands s={s} d={d} changed={changed} status={status} /></div>}
+      <Hands s={s} d={d} changed={changed} status={status} again={again} /></div>}
   </details>;
 }
 
@@ -184,12 +186,12 @@ function Body({ s, test }: { s: Step; test?: TestResult }) {
   if (typeof a.command === "string") return <><pre className="command" tabIndex={0} role="group" aria-label="The command">{visible(a.command)}</pre>{text && <Terminal text={text} />}</>;
   const rest = Object.entries(a).filter(([k]) => k !== "path");
   if (s.name === "git_diff" && text.includes("\n@@")) return <DiffView text={text} />;
-  return <>{rest.length > 0 && <Facts of={rest.map(([k, v]) => [k, <span className="value">{visible(json(v))}</span>])} />}
+  return <>{rest.length > 0 && <Facts of={rest.map(([k, v]) => [visible(k), <span className="value">{visible(json(v))}</span>])} />}
     {text && (s.name === "read_file" && !failed(s) ? <Code text={visible(text)} file={String(a.path ?? "")} label={String(a.path ?? "The file")} /> : <Terminal text={text} />)}</>;
 }
 
 // Hands are what can be done at a step.
-function Hands({ s, d, changed, status }: { s: Step; d: Detail; changed?: boolean; status: string }) {
+function Hands({ s, d, changed, status, again }: { s: Step; d: Detail; changed?: boolean; status: string; again: () => void }) {
   const [fork, setFork] = useState(false), [undo, setUndo] = useState(false);
   const rests = status !== "running" && status !== "queued";
   if (!(s.turn && s.ended) && !(changed && rests)) return null;
@@ -197,14 +199,14 @@ function Hands({ s, d, changed, status }: { s: Step; d: Detail; changed?: boolea
     {s.turn && s.ended && <button onClick={() => setFork(!fork)} aria-expanded={fork}>Fork from here…</button>}
     {changed && rests && <button onClick={() => setUndo(!undo)} aria-expanded={undo}>Undo this step…</button>}
     {fork && <Say label="What the new job is told at this place (it may be empty)" button="Fork" optional done={() => setFork(false)} send={async (text) => begin(await call<Submitted>("jobs/retry", { job: d.job.id, options: { from: s.turn, ...(text && { message: text }) } }))} />}
-    {undo && <Undo job={d.job.id} step={s.path} done={() => void refresh()} />}
+    {undo && <Undo job={d.job.id} step={s.path} done={() => { again(); void refresh(); }} />}
   </div>;
 }
 
 // Say takes words for something that is done with them.
-export function Say({ label, button, send, done, optional }: { label: string; button: string; send: (text: string) => Promise<unknown>; done?: () => void; optional?: boolean }) {
+export function Say({ label, button, send, done, optional, id }: { label: string; button: string; id?: string; send: (text: string) => Promise<unknown>; done?: () => void; optional?: boolean }) {
   const [text, setText] = useState(""), [busy, setBusy] = useState(false), [problem, setProblem] = useState<Failure>();
-  return <form className="say" onSubmit={async (e) => {
+  return <form id={id} className="say" onSubmit={async (e) => {
     e.preventDefault();
     setBusy(true);
     setProblem(undefined);
@@ -219,7 +221,7 @@ export function Say({ label, button, send, done, optional }: { label: string; bu
 // Doing has what can be done with a job as it stands.
 function Doing({ d, status, run, again }: { d: Detail; status: string; run: Run; again: () => void }) {
   const [busy, setBusy] = useState(false), [problem, setProblem] = useState<Failure>(), [more, setMore] = useState(""), [report, setReport] = useState("");
-  const job = d.job.id, live = status === "running" || status === "queued", can = (x: string) => d.actions?.some((a) => a.do === x);
+  const job = d.job.id, live = status === "running" || status === "queued", send = useSend(job), can = (x: string) => d.actions?.some((a) => a.do === x);
   const limit = d.actions?.find((a) => a.do === "resume")?.limit;
   const act = async (f: () => Promise<unknown>) => {
     setBusy(true);
@@ -228,11 +230,11 @@ function Doing({ d, status, run, again }: { d: Detail; status: string; run: Run;
     setBusy(false);
   };
   const toggle = (x: string) => setMore(more === x ? "" : x);
-  const resume = () => act(() => call("jobs/start", { job, options: { live: true, ...(limit && { limits: raised(limit, d, run) }) } }));
+  const resume = () => act(() => call("jobs/start", { job, options: { live: true, ...(limit && { limits: raised(limit, d) }) } }));
   return <div className="doing">
     <div className="buttons">
       {live && run.status === "running" && <button disabled={busy} onClick={() => act(() => call("jobs/stop", { job }))}>Interrupt</button>}
-      {!live && !kindDone(status) && (can("resume") || ["interrupted", "blocked", "failed", "limit"].includes(status)) && status !== "waiting" && <button className="primary" disabled={busy} onClick={resume}>{limit ? `Resume with more ${limit}` : "Resume"}</button>}
+      {!live && !kindDone(status) && (can("resume") || ["interrupted", "blocked", "failed", "limit"].includes(status)) && status !== "waiting" && <button className="primary" disabled={busy} onClick={resume}>{limit ? `Resume with ${amount(raised(limit, d))}` : "Resume"}</button>}
       {status === "queued" && <button className="primary" disabled={busy} onClick={resume}>Start</button>}
       <button onClick={() => toggle("say")} aria-expanded={more === "say"}>{live ? "Say something…" : "Continue…"}</button>
       {!live && <button disabled={busy} onClick={() => act(async () => begin(await call<Submitted>("jobs/retry", { job })))}>Retry</button>}
@@ -245,8 +247,7 @@ function Doing({ d, status, run, again }: { d: Detail; status: string; run: Run;
     <Problem of={problem} />
     {report && <p role="status">{report}</p>}
     {more === "say" && <Say label={live ? "It reads this before its next answer" : "It goes on in the same conversation with this"} button="Send" done={() => { setMore(""); again(); }} send={async (text) => {
-      await call("jobs/send", { job, options: { text } });
-      if (!live) await call("jobs/start", { job, options: { live: true } });
+      await send(text, !live);
     }} />}
     {more === "undo" && <Undo job={job} done={() => { again(); void refresh(); }} />}
     {more === "merge" && <Say label="Message of the commit (it may be empty)" button="Merge" optional done={() => { setMore(""); again(); }} send={async (text) => {
@@ -259,13 +260,16 @@ function Doing({ d, status, run, again }: { d: Detail; status: string; run: Run;
 const kindDone = (s: string) => kindOf(s) === "good";
 
 // raised doubles the limit that a job was stopped by.
-function raised(limit: string, d: Detail, run: Run) {
+function raised(limit: string, d: Detail): Limits {
   const l = d.job.input?.limits ?? {}, used = d.usage.total;
   if (limit === "turns") return { turns: Math.max(l.turns ?? 0, used.turns ?? 0, 1) * 2 };
   if (limit === "tokens") return { tokens: Math.max(l.tokens ?? 0, (used.usage?.in ?? 0) + (used.usage?.out ?? 0), 1) * 2 };
   if (limit === "cost") return { cost_usd: Math.max(l.cost_usd ?? 0, used.cost_usd ?? 0) * 2 };
-  return { time: Math.round(Math.max(l.time ?? 0, ((run.ended ?? 0) - (run.began ?? 0)) * 1e6) * 2) };
+  return { time: Math.max(l.time ?? 0, d.job.output?.spent_ns ?? 0, 60e9) * 2 };
 }
+
+// amount is a limit in words.
+const amount = (l: Limits) => l.turns ? plural(l.turns, "turn") : l.tokens ? count(l.tokens) + " tokens" : l.cost_usd ? cost(l.cost_usd) : took((l.time ?? 0) / 1e6);
 
 // Undo shows what it would take back before it does so.
 function Undo({ job, step, done }: { job: string; step?: string; done: () => void }) {
@@ -305,9 +309,9 @@ function Changes({ d, stamp, again, status }: { d: Detail; stamp: string; again:
 // Made is something that a job has produced.
 export function Made({ name, of }: { name: string; of: Artifact }) {
   const text = json(of.value), v = of.value as any;
-  const [url] = useState(() => URL.createObjectURL(new Blob([text], { type: "application/octet-stream" })));
+  const url = useMemo(() => URL.createObjectURL(new Blob([text], { type: "application/octet-stream" })), [text]);
   useEffect(() => () => URL.revokeObjectURL(url), [url]);
-  return <details className="made" open><summary><b>{name}</b> <small>{of.tool && `by ${of.tool}, `}version {of.version}</small></summary>
+  return <details className="made" open><summary><b>{visible(name)}</b> <small>{of.tool && `by ${of.tool}, `}version {of.version}</small></summary>
     {name === "test_result" ? <Tests of={v} /> : text.startsWith("diff --git") ? <DiffView text={text} /> : typeof v === "string" && !/^[[{]/.test(v) ? <Markdown text={text} /> : <Code text={visible(text)} file="x.json" label={name} />}
     <p><a className="button" href={url} download={name + (typeof v === "string" ? ".txt" : ".json")}>Download</a></p>
   </details>;

@@ -4,7 +4,7 @@ import { start, to, useEvents, useLink, usePlace, useWorld } from "./api";
 import { Asked } from "./ask";
 import { JobPage } from "./job";
 import { Jobs } from "./jobs";
-import { Empty, plural, Problem } from "./text";
+import { Empty, plural, Problem, visible } from "./text";
 import { words } from "./text";
 import "./page.css";
 
@@ -64,10 +64,14 @@ function Inbox() {
   </>;
 }
 
+// ahead loads the views that were not opened yet, so that they are there when the server is not.
+const ahead = () => void Promise.all([import("./start"), import("./talk"), import("./compare"), import("./costs"), import("./waterfall"), import("./graph"), import("./rich"), import("./code")]).catch(() => {});
+
 // Stand tells how the page stands with its server.
 function Stand() {
   const link = useLink(), [was, setWas] = useState(false);
   useEffect(() => { if (link === "offline") setWas(true); if (link === "online" && was) { const t = setTimeout(() => setWas(false), 4000); return () => clearTimeout(t); } }, [link, was]);
+  useEffect(() => { if (link === "online") (window.requestIdleCallback ?? setTimeout)(ahead); }, [link]);
   return <div role="status" className="stand">
     {link === "offline" && <p className="offline"><b>Offline.</b> The server does not answer. What you see is of before; the page goes on as soon as it is back.</p>}
     {link === "out" && <p className="offline"><b>This browser is not known any more.</b> <code>adroit serve</code> prints a link when it starts.</p>}
@@ -80,7 +84,7 @@ function News() {
   const [text, set] = useState("");
   const { jobs } = useWorld();
   useEvents((e) => {
-    const name = jobs.find((j) => j.id === e.job)?.title || e.job;
+    const name = visible(jobs.find((j) => j.id === e.job)?.title || e.job);
     if (e.kind === "job.finished") set(`${name}: ${words(e.data?.status ?? "ended")}`);
     if (e.kind === "job.waiting") set(`${name} waits for ${plural(e.data?.waiting?.signals?.length ? 1 : 0, "answer")}`);
   });

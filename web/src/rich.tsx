@@ -5,7 +5,11 @@ import { Code } from "./code";
 import { visible } from "./text";
 
 // Markdown is made to elements from its tokens: nothing of it is ever HTML.
-export function Markdown({ text }: { text: string }) { return <div className="md">{blocks(lexer(visible(text)))}</div>; }
+export function Markdown({ text }: { text: string }) {
+  let list: Token[];
+  try { list = lexer(visible(text)); } catch { return <p className="plain">{visible(text)}</p>; } // nested too deep for the stack
+  return <div className="md">{blocks(list)}</div>;
+}
 
 const blocks = (list: Token[]): ReactNode => list.map((t, i) => <Block key={i} t={t} />);
 
@@ -56,7 +60,7 @@ export function Terminal({ text, label }: { text: string; label: string }) {
   // adroit writes an escape as text, so that no terminal obeys it.
   const parts = Anser.ansiToJson(text.replace(/\\x1b\[([\d;]*)m/g, "\u001b[$1m").replace(/\r+\n?/g, "\n"), { use_classes: true, remove_empty: true });
   return <pre className="term" tabIndex={0} role="group" aria-label={label}>{parts.map((p, i) => {
-    const name = [p.fg, p.bg && "on-" + p.bg, ...p.decorations].filter(Boolean).join(" ");
+    const name = [p.fg, p.bg && "on-" + p.bg, ...p.decorations.filter((d) => ["bold", "italic", "underline"].includes(d))].filter(Boolean).join(" ");
     return name ? <span key={i} className={name}>{visible(p.content)}</span> : visible(p.content);
   })}</pre>;
 }

@@ -1,8 +1,8 @@
-import { useEffect, useState } from "react";
-import { begin, call, Failure, useCall, useWorld } from "./api";
+import { useEffect, useRef, useState } from "react";
+import { begin, call, Failure, useCall, useDirs, useSubmit } from "./api";
 import { Fields } from "./ask";
-import { Empty, Facts, plural, Problem } from "./text";
-import type { Agent, Field, Limits, Listing, Model, Pipeline, Schema, Submitted } from "./types";
+import { Empty, Facts, plural, Problem, visible } from "./text";
+import type { Agent, Field, Limits, Listing, Model, Pipeline, Schema } from "./types";
 
 interface Plan { workflow: string; task: { model?: string; mode?: string; tools?: unknown[]; limits?: Limits }; stages?: string[]; ignored?: string[] }
 
@@ -15,14 +15,22 @@ const schemaOf = (inputs: Field[] = []): Schema => ({
   properties: Object.fromEntries(inputs.map((f) => [f.name, { description: f.description, default: f.default }])),
 });
 
+// useLast keeps the answer of before, of the same subject, until another one is there.
+function useLast<T>(now: { data?: T; error?: Failure }, of = ""): { data?: T; error?: Failure } {
+  const last = useRef<{ of: string; data?: T }>({ of });
+  if (last.current.of !== of) last.current = { of };
+  if (now.data) last.current.data = now.data;
+  return { data: last.current.data, error: now.error };
+}
+
 export default function Start({ target }: { target?: string }) {
-  const { jobs } = useWorld(), dirs = [...new Set(jobs.map((j) => j.dir).filter(Boolean))] as string[];
-  const [dir, setDir] = useState(""), at = dir || dirs[0] || "";
-  const agents = useCall<Listing<Agent>>("agents/list", at ? { dir: at } : {}), pipelines = useCall<Listing<Pipeline>>("pipelines/list", at ? { dir: at } : {}), models = useCall<Model[]>("models/list");
+  const { dirs, usual } = useDirs(), submit = useSubmit();
+  const [dir, setDir] = useState(""), [entered, setEntered] = useState(""), at = dir || usual, looked = entered || usual; // what is listed is that of a whole path
+  const agents = useLast(useCall<Listing<Agent>>("agents/list", looked ? { dir: looked } : {})), pipelines = useLast(useCall<Listing<Pipeline>>("pipelines/list", looked ? { dir: looked } : {})), models = useCall<Model[]>("models/list");
   const [name, setName] = useState(target ?? "builder"), [prompt, setPrompt] = useState(""), [inputs, setInputs] = useState<Record<string, unknown>>({}), [model, setModel] = useState(""), [mode, setMode] = useState("");
   const [limits, setLimits] = useState<Record<string, string>>({}), [worktree, setWorktree] = useState(false), [busy, setBusy] = useState(false), [problem, setProblem] = useState<Failure>(), [plan, setPlan] = useState<Plan>(), [copied, setCopied] = useState(false);
   const agent = agents.data?.items?.find((a) => a.name === name), pipeline = pipelines.data?.items?.find((p) => p.name === name);
-  const detail = useCall<{ inputs?: Field[] }>(pipeline && !agent ? "pipelines/show" : null, { name, ...(at && { dir: at }) });
+  const detail = useLast(useCall<{ inputs?: Field[] }>(pipeline && !agent ? "pipelines/show" : null, { name, ...(looked && { dir: looked }) }), name);
   const schema = schemaOf(agent?.inputs ?? detail.data?.inputs);
   useEffect(() => { setInputs({}); setPlan(undefined); }, [name]);
   const num = (k: string) => (limits[k] ? Number(limits[k]) : undefined);
@@ -46,18 +54,18 @@ export default function Start({ target }: { target?: string }) {
     <h1>Start a job</h1>
     <Problem of={agents.error} />
     {[...(agents.data?.problems ?? []), ...(pipelines.data?.problems ?? [])].filter((p) => p.severity === "error").map((p, i) => <p key={i} className="warn">{p.file}{p.line && ":" + p.line}: {p.message}{p.hint && "; " + p.hint}</p>)}
-    <form className="form" onSubmit={(e) => { e.preventDefault(); void act(async () => begin(await call<Submitted>("jobs/submit", request))); }}>
+    <form className="form" onSubmit={(e) => { e.preventDefault(); void act(async () => begin(await submit(request))); }}>
       <label>Agent or pipeline
         <select value={name} onChange={(e) => setName(e.target.value)}>
           {!agent && !pipeline && <option>{name}</option>}
-          <optgroup label="Agents">{agents.data?.items?.map((a) => <option key={a.name} value={a.name}>{a.name}</option>)}</optgroup>
-          <optgroup label="Pipelines">{pipelines.data?.items?.map((p) => <option key={p.name} value={p.name}>{p.name}</option>)}</optgroup>
+          <optgroup label="Agents">{agents.data?.items?.map((a) => <option key={a.name} value={a.name}>{visible(a.name)}</option>)}</optgroup>
+          <optgroup label="Pipelines">{pipelines.data?.items?.map((p) => <option key={p.name} value={p.name}>{visible(p.name)}</option>)}</optgroup>
         </select>
-        <small>{agent?.description ?? (pipeline && `${pipeline.description} (${plural(pipeline.steps, "step")})`)}</small></label>
+        <small>{visible(agent?.description ?? (pipeline ? `${pipeline.description} (${plural(pipeline.steps, "step")})` : ""))}</small></label>
       <label>What is to be done<textarea rows={4} value={prompt} placeholder={agent?.default_prompt} required={!agent?.default_prompt && !Object.keys(schema.properties ?? {}).length} onChange={(e) => setPrompt(e.target.value)} /></label>
       <Fields schema={schema} values={inputs} set={setInputs} />
       <div className="pair">
-        <label>Directory<input list="dirs" value={dir} placeholder={dirs[0] ?? "/path/to/project"} required={!dirs.length} onChange={(e) => setDir(e.target.value)} /><datalist id="dirs">{dirs.map((d) => <option key={d} value={d} />)}</datalist></label>
+        <label>Directory<input list="dirs" value={dir} placeholder={usual || "/path/to/project"} required={!usual} onChange={(e) => setDir(e.target.value)} onBlur={() => setEntered(dir)} /><datalist id="dirs">{dirs.map((d) => <option key={d} value={d} />)}</datalist></label>
         <label>Model<input list="models" value={model} placeholder={agent?.model ?? "as configured"} onChange={(e) => setModel(e.target.value)} /><datalist id="models">{usable.map((m) => <option key={m.model} value={m.model} />)}</datalist></label>
         <label>Mode<select value={mode} onChange={(e) => setMode(e.target.value)}>{modes.map(([v, t]) => <option key={v} value={v}>{t}</option>)}</select></label>
       </div>

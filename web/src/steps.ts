@@ -110,7 +110,9 @@ export function shown(r: Run): Step[] {
   for (const s of r.steps) {
     if ((s.kind === "tool" && s.data?.asks) || (s.kind === "note" && !s.error)) continue;
     const of = s.within ?? "";
-    kids.set(of, [...(kids.get(of) ?? []), s]);
+    const list = kids.get(of);
+    if (list) list.push(s);
+    else kids.set(of, [s]);
   }
   const walk = (of: string): Step[] => (kids.get(of) ?? []).flatMap((s) => [s, ...walk(s.path)]);
   return walk("");

@@ -1,35 +1,32 @@
 import { useEffect, useRef, useState } from "react";
-import { call, go, refresh, to, useCall, useWorld } from "./api";
+import { begin, to, useCall, useDirs, useSend, useSubmit, useWorld } from "./api";
 import { Asked } from "./ask";
-import { Say, useRun } from "./job";
+import { Say, standing, useRun } from "./job";
 import { failed, shown, title, type Step } from "./steps";
-import { ago, Empty, Markdown, Status, visible } from "./text";
-import type { Detail, Submitted } from "./types";
+import { ago, Empty, Markdown, Problem, Status, visible } from "./text";
+import type { Detail } from "./types";
 
 // Talk is a conversation with the agent chat: each one is a job.
 export default function Talk({ id }: { id?: string }) {
-  const { jobs } = useWorld(), talks = jobs.filter((j) => j.agent === "chat"), dirs = [...new Set(jobs.map((j) => j.dir).filter(Boolean))] as string[];
+  const { jobs } = useWorld(), talks = jobs.filter((j) => j.agent === "chat"), { dirs, usual } = useDirs(), submit = useSubmit();
   const [dir, setDir] = useState("");
   return <div className="talk">
     <aside><div className="head"><h1>Talk</h1>{id && <a className="button" href={to("talk")}>New</a>}</div>
-      <ul>{talks.map((j) => <li key={j.id}><a href={to("talk", j.id)} aria-current={j.id === id ? "page" : undefined}>{j.title || j.id}<small>{ago(j.updated)}</small></a></li>)}</ul>
+      <ul>{talks.map((j) => <li key={j.id}><a href={to("talk", j.id)} aria-current={j.id === id ? "page" : undefined}>{visible(j.title || j.id)}<small>{ago(j.updated)}</small></a></li>)}</ul>
     </aside>
     {id ? <Conversation key={id} id={id} /> : <section aria-label="New conversation"><Empty><p>Ask about a project, or have something changed in it.</p></Empty>
-      <label className="one">Directory<input list="talkdirs" value={dir} placeholder={dirs[0] ?? "/path/to/project"} onChange={(e) => setDir(e.target.value)} /><datalist id="talkdirs">{dirs.map((d) => <option key={d} value={d} />)}</datalist></label>
+      <label className="one">Directory<input list="talkdirs" value={dir} placeholder={usual || "/path/to/project"} required={!usual} form="talk" onChange={(e) => setDir(e.target.value)} /><datalist id="talkdirs">{dirs.map((d) => <option key={d} value={d} />)}</datalist></label>
       <Say label="Your message" button="Send" send={async (prompt) => {
-        const s = await call<Submitted>("jobs/submit", { target: "agent:chat", prompt, dir: dir || dirs[0] });
-        await call("jobs/start", { job: s.job.id, options: { live: true } });
-        void refresh();
-        go("talk", s.job.id);
-      }} /></section>}
+        await begin(await submit({ target: "agent:chat", prompt, dir: dir || usual }), "talk");
+      }} id="talk" /></section>}
   </div>;
 }
 
 function Conversation({ id }: { id: string }) {
-  const { data: d, again } = useCall<Detail>("jobs/show", { job: id }), run = useRun(id, again), end = useRef<HTMLDivElement>(null);
-  const list = shown(run), status = run.status || d?.job.status || "";
+  const { data: d, error, again } = useCall<Detail>("jobs/show", { job: id }), run = useRun(id, again), end = useRef<HTMLDivElement>(null);
+  const list = shown(run), status = standing(d?.job.status ?? "", run.status), say = useSend(id);
   useEffect(() => { end.current?.scrollIntoView({ block: "end" }); }, [list.length, status]);
-  if (!d) return <Empty>Loading…</Empty>;
+  if (!d) return error ? <Problem of={error} /> : <Empty>Loading…</Empty>;
   return <section aria-label="Conversation" className="conversation">
     <p className="crumb"><Status of={status} /> <a href={to("jobs", id)}>All steps of {id}</a></p>
     <div className="turns">
@@ -40,8 +37,7 @@ function Conversation({ id }: { id: string }) {
       <div ref={end} />
     </div>
     <Say label={status === "running" ? "It reads this before its next answer" : "Your message"} button="Send" send={async (text) => {
-      await call("jobs/send", { job: id, options: { text } });
-      if (status !== "running") await call("jobs/start", { job: id, options: { live: true } });
+      await say(text, status !== "running");
       again();
     }} />
   </section>;
@@ -50,5 +46,5 @@ function Conversation({ id }: { id: string }) {
 function Turn({ s, running }: { s: Step; running: boolean }) {
   const text = s.data?.text ?? s.live;
   if (s.kind === "model") return text ? <div className="theirs"><Markdown text={text} /></div> : !s.ended && running ? <p className="weak">Thinking…</p> : null;
-  return <p className={"did" + (failed(s) ? " bad" : "")}><i aria-hidden="true">{failed(s) ? "✗" : s.ended ? "✓" : "●"}</i> {title(s)} <span>{visible(String(s.data?.args?.command ?? s.data?.args?.path ?? s.text ?? "").split("\n")[0])}</span></p>;
+  return <p className={"did" + (failed(s) ? " bad" : "")}><i aria-hidden="true">{failed(s) ? "✗" : s.ended ? "✓" : "●"}</i> {visible(title(s))} <span>{visible(String(s.data?.args?.command ?? s.data?.args?.path ?? s.text ?? "").split("\n")[0])}</span></p>;
 }

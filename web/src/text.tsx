@@ -3,7 +3,7 @@ import type { Job } from "./types";
 
 // visible shows what a reader would not see: control characters, and those that turn or hide text.
 export function visible(s: string): string {
-  return s.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]|[\u{e0000}-\u{e007f}]/gu,
+  return s.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0]|[\u{e0000}-\u{e007f}]/gu,
     (c) => "\\u{" + c.codePointAt(0)!.toString(16) + "}");
 }
 
@@ -36,7 +36,7 @@ export const plural = (n: number, one: string) => `${n} ${one}${n === 1 ? "" : "
 // called is what a job is called: its title, else what it was given.
 export function called(j: Job): string {
   const first = Object.values(j.input?.inputs ?? {}).find((v) => typeof v === "string") as string | undefined;
-  return j.title || first?.split("\n")[0].slice(0, 120) || j.agent || j.id;
+  return visible(j.title || first?.split("\n")[0].slice(0, 120) || j.agent || j.id);
 }
 
 // kindOf is how a status looks.
@@ -57,9 +57,9 @@ const Rich = lazy(() => import("./rich").then((m) => ({ default: m.Markdown })))
 const Ansi = lazy(() => import("./rich").then((m) => ({ default: m.Terminal })));
 const Painted = lazy(() => import("./code").then((m) => ({ default: m.Code })));
 
-export const Markdown = ({ text }: { text: string }) => <Suspense fallback={<p className="plain">{text}</p>}><Rich text={text} /></Suspense>;
+export const Markdown = ({ text }: { text: string }) => <Suspense fallback={<p className="plain">{visible(text)}</p>}><Rich text={text} /></Suspense>;
 export const Terminal = ({ text, label }: { text: string; label?: string }) => (
-  <Suspense fallback={<pre className="term" tabIndex={0} role="group" aria-label={label ?? "Output"}>{text}</pre>}><Ansi text={text} label={label ?? "Output"} /></Suspense>
+  <Suspense fallback={<pre className="term" tabIndex={0} role="group" aria-label={label ?? "Output"}>{visible(text)}</pre>}><Ansi text={text} label={label ?? "Output"} /></Suspense>
 );
 export const Code = ({ text, file, label }: { text: string; file?: string; label?: string }) => (
   <pre className="code" tabIndex={0} role="group" aria-label={label ?? file ?? "Text"}><Suspense fallback={text}><Painted text={text} file={file} /></Suspense></pre>
@@ -71,19 +71,20 @@ interface FileDiff { name: string; note: string; lines: Line[]; plus: number; mi
 // readDiff reads a unified diff.
 export function readDiff(text: string): FileDiff[] {
   const out: FileDiff[] = [];
-  let file: FileDiff | undefined, old = 0, now = 0, oldLeft = 0, nowLeft = 0, from = "";
+  let file: FileDiff | undefined, old = 0, now = 0, oldLeft = 0, nowLeft = 0, from = "", known = true;
   const begin = (name: string) => { file = { name, note: "", lines: [], plus: 0, minus: 0 }; out.push(file); };
   for (const line of text.replace(/\n$/, "").split("\n")) {
     const hunk = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)/.exec(line);
     if (file && oldLeft + nowLeft > 0 && /^[-+ ]/.test(line)) {
       const mark = line[0];
-      file.lines.push({ mark, text: line.slice(1), old: mark === "+" ? undefined : old, now: mark === "-" ? undefined : now });
+      file.lines.push({ mark, text: line.slice(1), old: mark === "+" || !known ? undefined : old, now: mark === "-" || !known ? undefined : now });
       if (mark !== "+") { old++; oldLeft--; }
       if (mark !== "-") { now++; nowLeft--; }
       if (mark === "+") file.plus++;
       if (mark === "-") file.minus++;
     } else if (hunk && file) {
       [old, oldLeft, now, nowLeft] = [+hunk[1], +(hunk[2] ?? 1), +hunk[3], +(hunk[4] ?? 1)];
+      known = old + now > 0;
       if (file.lines.length) file.lines.push({ mark: "@", text: hunk[5].trim() });
     } else if (line.startsWith("diff --git ")) {
       begin(line.replace(/^diff --git a\/.* b\//, ""));
@@ -109,18 +110,19 @@ export function readDiff(text: string): FileDiff[] {
 
 const Lines = lazy(() => import("./code").then((m) => ({ default: m.Paint })));
 
-export function DiffView({ text, open = true, children }: { text: string; open?: boolean; children?: (file: string) => ReactNode }) {
+// DiffView shows a diff; one that is asked about has no file folded.
+export function DiffView({ text, asked }: { text: string; asked?: boolean }) {
   const files = readDiff(text);
   return <div className="diffs">{files.map((f, i) => (
-    <details className="diff" key={i} open={open && (files.length < 12 || i < 6)}>
-      <summary><span className="name">{visible(f.name) || "changes"}</span>{f.note && <span className="note">{f.note}</span>}
-        <span className="plus">+{f.plus}</span><span className="minus">−{f.minus}</span>{children?.(f.name)}</summary>
-      <div className="lines" tabIndex={0} role="group" aria-label={"Changes of " + f.name}>
+    <details className="diff" key={i} open={asked || files.length < 12 || i < 6}>
+      <summary><span className="name">{visible(f.name) || "changes"}</span>{f.note && <span className="note">{visible(f.note)}</span>}
+        <span className="plus">+{f.plus}</span><span className="minus">−{f.minus}</span></summary>
+      <div className="lines" tabIndex={0} role="group" aria-label={"Changes of " + visible(f.name)}>
         <table><tbody>{f.lines.map((l, k) => (
           <tr key={k} className={{ "+": "added", "-": "taken", "@": "hunk", "\\": "hunk" }[l.mark] ?? ""}>
             <td className="no" aria-hidden="true">{l.old}</td><td className="no" aria-hidden="true">{l.now}</td>
             <td className="mark">{l.mark === "@" ? "⋯" : l.mark === "-" ? "−" : l.mark}</td>
-            <td className="text">{l.mark === "@" ? l.text : <Suspense fallback={visible(l.text)}><Lines text={visible(l.text)} file={f.name} /></Suspense>}</td>
+            <td className="text">{l.mark === "@" ? visible(l.text) : <Suspense fallback={visible(l.text)}><Lines text={visible(l.text)} file={f.name} /></Suspense>}</td>
           </tr>))}
         </tbody></table>
       </div>
@@ -128,11 +130,11 @@ export function DiffView({ text, open = true, children }: { text: string; open?:
   </div>;
 }
 
-// edited is a diff of a text that takes the place of another.
+// edited is a diff of a text that takes the place of another, somewhere in a file: a hunk at 0 has no line numbers.
 export function edited(file: string, old: string, now: string): string {
   const a = old.replace(/\n$/, "").split("\n"), b = now.replace(/\n$/, "").split("\n");
   const x = old === "" ? [] : a, y = now === "" ? [] : b;
-  return `--- ${x.length ? "a/" + file : "/dev/null"}\n+++ b/${file}\n@@ -1,${x.length} +1,${y.length} @@\n` + [...x.map((l) => "-" + l), ...y.map((l) => "+" + l)].join("\n");
+  return `--- a/${file}\n+++ b/${file}\n@@ -0,${x.length} +0,${y.length} @@\n` + [...x.map((l) => "-" + l), ...y.map((l) => "+" + l)].join("\n");
 }
 
 export function Facts({ of }: { of: [string, ReactNode][] }) {
