@@ -75,8 +75,11 @@ func TestChatStreams(t *testing.T) {
 			x.write("\x1b")
 			at = x.see(at, "the answer broke off here")
 			at = x.see(at, "your next message redirects it")
-			at = x.see(at, "chat  openai/m  ")
-			at = x.see(at, "repo  /help") // the model, the mode and the directory are in sight
+			if columns > 40 { // the model and the directory are in sight, too
+				at = x.see(at, "chat  openai/m  ")
+				at = x.see(at, "repo  ")
+			}
+			at = x.see(at, "mode edits (Shift+Tab)  /help")
 			behind := at
 			x.write("go on\r")
 			<-s.asked

@@ -51,7 +51,7 @@ func (o *RetryOptions) check() error {
 	case o.From > 0 && o.CarryOut:
 		return problem.Invalidf("a plan is gone on from where it ended", "--from and --carry-out exclude each other")
 	case o.Mode != "" && !o.CarryOut && o.From == 0:
-		return problem.Invalidf("it goes with --carry-out, for a plan; "+hint.Command("run --mode MODE")+" begins in another mode", "--mode is for --carry-out")
+		return problem.Invalidf("it goes with --from or --carry-out; "+hint.Command("run --mode MODE")+" begins in another mode", "--mode is for a job that goes on")
 	case o.Agent != "" && o.From == 0:
 		return problem.Invalidf(hint.Command("run AGENT \"...\"")+" begins anew with another agent", "another agent is for a conversation that goes on from a turn")
 	case o.Mode == executor.ModePlan && o.CarryOut:

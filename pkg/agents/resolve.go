@@ -37,7 +37,12 @@ func Resolve(in Input, cat *Catalog, set *tools.Set, env Env) (executor.Task, er
 	t, err := resolve(withGrant(a, in.Parent), in, set, env)
 	if err == nil {
 		t.Spawn, err = spawning(a, in, cat, set)
-		t.PlanOnly = t.PlanOnly || t.Mode == executor.ModePlan && actBelow(t.Spawn, set)
+		acts := actBelow(t.Spawn, set)
+		t.PlanOnly = t.PlanOnly || t.Mode == executor.ModePlan && acts
+		if w, ok := t.Modes[executor.ModePlan]; ok && acts {
+			w.PlanOnly = true
+			t.Modes[executor.ModePlan] = w
+		}
 		if !extagent.IsAgent(t.Model) {
 			t.System = paragraphs(t.System, spawnList(&t))
 		}

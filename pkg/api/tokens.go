@@ -320,8 +320,9 @@ var pageKinds = map[string]string{".html": "text/html; charset=utf-8", ".js": "t
 
 // A pageFile is a file of the page, ready to be sent.
 type pageFile struct {
-	kind        string // Content-Type
-	body, small []byte // small is body in gzip
+	kind  string // Content-Type
+	body  []byte
+	small func() []byte // body in gzip, which is made when it is first asked for
 }
 
 // page has the files of the page by the path of their address.
@@ -335,11 +336,14 @@ var page = sync.OnceValue(func() map[string]pageFile {
 		if err != nil {
 			return err
 		}
-		var small bytes.Buffer
-		w, _ := gzip.NewWriterLevel(&small, gzip.BestCompression) // the level is one
-		_, _ = w.Write(b)                                         // into memory
-		_ = w.Close()
-		all[strings.TrimSuffix(strings.TrimPrefix(name, "page"), "index.html")] = pageFile{pageKinds[path.Ext(name)], b, small.Bytes()}
+		small := sync.OnceValue(func() []byte {
+			var small bytes.Buffer
+			w, _ := gzip.NewWriterLevel(&small, gzip.BestCompression) // the level is one
+			_, _ = w.Write(b)                                         // into memory
+			_ = w.Close()
+			return small.Bytes()
+		})
+		all[strings.TrimSuffix(strings.TrimPrefix(name, "page"), "index.html")] = pageFile{pageKinds[path.Ext(name)], b, small}
 		return nil
 	})
 	if err != nil {
@@ -361,7 +365,7 @@ func servePage(w http.ResponseWriter, r *http.Request) {
 	body := f.body
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		h.Set("Content-Encoding", "gzip")
-		body = f.small
+		body = f.small()
 	}
 	_, _ = w.Write(body) // who has gone needs none
 }

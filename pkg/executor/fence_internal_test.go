@@ -37,3 +37,14 @@ func TestFenceNote(t *testing.T) {
 		}
 	}
 }
+
+// A message that narrows the mode counts, also where the task was begun before messages had modes.
+func TestModeNarrowsWithoutWork(t *testing.T) {
+	var task Task
+	var s State
+	task.Mode, task.Done.Signal = ModeAuto, "DONE"
+	said, err := s.setMode(nil, &task, ModePlan)
+	if err != nil || !strings.Contains(said, "now plan") || task.Mode != ModePlan || !task.PlanOnly || task.Done.Signal != "" {
+		t.Errorf("%q, %v: %+v", said, err, task)
+	}
+}

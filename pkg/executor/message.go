@@ -182,7 +182,8 @@ func (s *State) setMode(r *flow.Run, t *Task, mode Mode) (string, error) {
 	if mode == "" || mode == now {
 		return "", nil
 	}
-	if _, ok := t.Modes[mode]; !ok && (t.begun == nil || mode != cmp.Or(t.begun.mode, ModeEdits)) {
+	narrows := slices.Index(Modes, mode) < slices.Index(Modes, now) // each call is judged by the mode, whatever the task has for it
+	if _, ok := t.Modes[mode]; !ok && !narrows && (t.begun == nil || mode != cmp.Or(t.begun.mode, ModeEdits)) {
 		return "", r.Note("the mode stays %s: the job cannot be in mode %s", now, mode)
 	}
 	if s.Mode = mode; !slices.Contains(s.Modes, mode) {
@@ -205,6 +206,8 @@ func (t *Task) useMode(s *State) {
 	t.Mode, t.Work = s.Mode, t.begun.Work
 	if w, ok := t.Modes[s.Mode]; ok {
 		t.Checks, t.Done, t.PlanOnly = w.Checks, w.Done, w.PlanOnly
+	} else if s.Mode == ModePlan && t.begun.mode != ModePlan {
+		t.Checks, t.Done, t.PlanOnly = nil, Criterion{}, true
 	}
 	t.Tools = slices.Clone(t.Tools)
 	for _, m := range s.Modes {

@@ -247,8 +247,10 @@ func answer(host string, err error) error {
 	switch {
 	case errors.As(err, &refused) && refused.Type() == refusedType && refused.Details(p) == nil:
 		return p
-	case errors.As(err, &timeout):
+	case notBegun(err):
 		return away(host)
+	case errors.As(err, &timeout):
+		return fmt.Errorf("the host %s has not answered within %s; what it was asked to do may be done", host, callTime)
 	case errors.As(err, &refused):
 		return errors.New(refused.Message())
 	}

@@ -266,18 +266,19 @@ func (j *job) ask(ctx workflow.Context, name string, o workflow.ActivityOptions,
 		n := j.begun
 		j.under[n] = stop
 		err := workflow.ExecuteActivity(own, name, in).Get(own, out)
+		stopped := own.Err() != nil || j.Stopped != "" // the stop may be over by now
 		delete(j.under, n)
 		stop()
 		blocked := new(temporal.ApplicationError)
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return err
-		case j.Stopped != "" && o.ActivityID != "": // it was stopped with the job, and is asked for as another one
+		case stopped && o.ActivityID != "": // it was stopped with the job, and is asked for as another one
 			stops++
 			again := o
 			again.ActivityID = fmt.Sprintf("%s~%d", o.ActivityID, stops)
 			ctx = workflow.WithActivityOptions(ctx, again)
-		case j.Stopped != "":
+		case stopped:
 		case notBegun(err) && !away: // nobody polls for the host
 			away = true
 			j.away++

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -271,8 +272,10 @@ func (t *Tree) WorkTree() (top, sub string, ok bool) {
 		ctx, cancel := context.WithTimeout(context.Background(), listLeast)
 		defer cancel()
 		err := RunGit(ctx, top, nil, []byte(sub), new(LimitedBuffer), "check-ignore", "--no-index", "--stdin", "-z")
-		ignored = err == nil // 1: it does not
-		ignoredTrees.Store(t.Dir, ignored)
+		ignored = err == nil
+		if no := new(exec.ExitError); err == nil || errors.As(err, &no) && no.ExitCode() == 1 { // else git has not answered
+			ignoredTrees.Store(t.Dir, ignored)
+		}
 	}
 	if ignored == true {
 		return "", "", false

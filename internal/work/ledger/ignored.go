@@ -445,13 +445,17 @@ func userExcludes(ctx context.Context, t *rootfs.Tree) string {
 	} else if !filepath.IsAbs(file) {
 		file = filepath.Join(t.Dir, file)
 	}
+	named := file
+	if real, err := filepath.EvalSymlinks(file); err == nil { // git follows links to it
+		file = real
+	}
 	dir, err := unix.Open(filepath.Dir(file), rootfs.PathOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return file
+		return named
 	}
 	defer unix.Close(dir)
-	b, _ := rootfs.ReadAt(dir, filepath.Base(file), MaxIgnored) // what cannot be read has git ignore nothing
-	return file + "\x00" + string(b)
+	b, _ := rootfs.ReadAt(dir, filepath.Base(file), MaxIgnored) // what git cannot read has it ignore nothing
+	return named + "\x00" + file + "\x00" + string(b)
 }
 
 // findNew adds to the states after a command the files that are new and that git

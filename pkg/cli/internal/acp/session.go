@@ -141,7 +141,15 @@ func (s *server) deliver(ctx context.Context, ses *session, m executor.Message) 
 	s.warnReplaced(ses, sub.Job)
 	ses.mu.Lock()
 	ses.job = sub.Job.ID
+	narrowed := sub.Plan != nil && sub.Plan.Task.Mode != "" && sub.Plan.Task.Mode != mode && ses.mode == mode
+	if narrowed { // its agent goes no further
+		ses.mode = sub.Plan.Task.Mode
+	}
+	now := ses.mode
 	ses.mu.Unlock()
+	if narrowed {
+		s.update(ses, sdk.SessionUpdate{CurrentModeUpdate: &sdk.SessionCurrentModeUpdate{SessionUpdate: "current_mode_update", CurrentModeId: sdk.SessionModeId(now)}})
+	}
 	s.update(ses, sdk.SessionUpdate{SessionInfoUpdate: &sdk.SessionSessionInfoUpdate{SessionUpdate: "session_info_update",
 		Title: sdk.Ptr(sub.Job.Title), UpdatedAt: sdk.Ptr(sub.Job.Updated.UTC().Format(time.RFC3339))}})
 	return nil

@@ -299,7 +299,9 @@ func (s *Session) branch(turn int, words string) {
 				s.fail(err)
 			} else {
 				s.startOver(words)
-				s.from = &origin{id, cmp.Or(turn, t.Last())}
+				if n := cmp.Or(turn, t.Last()); n > 0 {
+					s.from = &origin{id, n}
+				}
 			}
 			s.ready()
 		}
@@ -370,7 +372,8 @@ func (s *Session) diff(string) {
 		return func(w *kit.Screen) {
 			show.Diff(w, kit.Sanitize(d.Diff)) // to be read, also where it goes into a file
 			show.Refs(w, d)
-			if !show.Uncertain(w, d.Changes) && d.Diff == "" && len(d.Refs) == 0 {
+			show.Dirs(w, d.Dirs)
+			if !show.Uncertain(w, d.Changes) && d.Diff == "" && len(d.Refs)+len(d.Dirs) == 0 {
 				fmt.Fprintln(w, "nothing was changed")
 			}
 			for _, r := range d.Incomplete {
@@ -414,9 +417,14 @@ func (s *Session) undo(args string) {
 			return nil, err
 		}
 		return func(w *kit.Screen) {
+			if s.state != Idle || s.question != nil {
+				fmt.Fprintln(w, "a turn has begun meanwhile; /undo again when it has ended")
+				return
+			}
 			show.Diff(w, kit.Sanitize(diff.Diff))
 			show.Refs(w, diff)
-			if !show.Uncertain(w, diff.Changes) && diff.Diff == "" && len(diff.Refs) == 0 {
+			show.Dirs(w, diff.Dirs)
+			if !show.Uncertain(w, diff.Changes) && diff.Diff == "" && len(diff.Refs)+len(diff.Dirs) == 0 {
 				fmt.Fprintln(w, "there is nothing to take back")
 				return
 			}

@@ -52,9 +52,7 @@ func (s *Session) deliver() {
 	}
 	id, r, m := s.job, s.Request, executor.Message{Text: o.text, Model: s.input.model}
 	r.Prompt, r.Attached, r.Mode = o.text, request.Attached(o.shown, s.Dir), cmp.Or(o.mode, r.Mode)
-	if m.Attached = r.Attached; o.mode != s.mode {
-		m.Mode = o.mode
-	}
+	m.Attached, m.Mode = r.Attached, o.mode // the job's own may be another than is shown
 	from := s.from
 	s.do(func(ctx context.Context) func() {
 		var sub *adroit.Submitted

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/text/hint"
@@ -272,7 +273,7 @@ func (s *Session) outcome(d *adroit.JobDetail) {
 	if len(lines) > 0 {
 		s.say(style, "%s", strings.Join(lines, "\n"))
 	}
-	if d.Job.Status == jobs.Planned && s.Screen.Live {
+	if s.Screen.Live && slices.ContainsFunc(d.Actions, func(a adroit.Action) bool { return a.CarryOut }) {
 		s.say(kit.Dim, "Shift+Tab, then a message, has the plan carried out")
 	}
 	if d.Job.Status == jobs.Interrupted {

@@ -55,7 +55,7 @@ func newRetry(e *kit.Env) *cobra.Command {
 	cmd.Flags().StringVarP(&r.Model, "model", "m", "", "do it with this model instead of the old job's")
 	cmd.Flags().IntVar(&r.From, "from", 0, "go on from the end of this turn")
 	cmd.Flags().BoolVar(&r.CarryOut, "carry-out", false, "carry out the plan that the job ended with")
-	cmd.Flags().StringVar((*string)(&r.Mode), "mode", "", "of --carry-out: edits, auto; the configured one if left out")
+	cmd.Flags().StringVar((*string)(&r.Mode), "mode", "", "of --from and --carry-out: edits, auto, and plan with --from; the configured one if left out")
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run it in the background")
 	return cmd
 }

@@ -90,10 +90,13 @@ func NewContinue(e *kit.Env) *cobra.Command {
 // send sends a message, if there is one, and reports whether the job is to be started here: one
 // that is running reads it where it runs. A message takes the limits out of o.
 func send(ctx context.Context, e *kit.Env, c adroit.Client, id string, m executor.Message, o *adroit.StartOptions) (start bool, err error) {
-	if m.Text == "" && m.Model == "" {
+	if m.Text == "" {
 		d, err := c.Job(ctx, id)
 		if err != nil {
 			return false, err
+		}
+		if d.Unread == 0 && m.Model != "" {
+			return false, kit.Usagef(hint.Command("continue %s \"also add a test\"", d.Job.ID)+" has one", "-m goes with a message")
 		}
 		if d.Unread == 0 {
 			if err := waitingError(e, d); err != nil {
