@@ -251,6 +251,39 @@ func TestUndoOfWhatWasBuiltOn(t *testing.T) {
 	}
 }
 
+// Somebody takes back the newest edit by hand, so that the file is as if a crash had prevented it.
+// What changed during the command before that edit is not the job's, and a second undo finds
+// nothing to do.
+func TestUndoAfterTheNewestEditIsTakenBack(t *testing.T) {
+	f, led, dir := workspacetest.Open(t)
+	a := filepath.Join(dir, "a")
+	dirtest.Write(t, a, "one\ntwo\nthree\nfour\n")
+	write := func(step, text string) {
+		t.Helper()
+		_, err := f.ReadFile("a")
+		dirtest.Must(t, err)
+		dirtest.Must(t, f.At(step).WriteFile("a", []byte(text)))
+	}
+	write("1", "job\none\ntwo\nthree\nfour\n")
+	snap, err := led.At("2").Snapshot(t.Context(), dir)
+	dirtest.Must(t, err)
+	dirtest.Write(t, a, "job\none\ntwo\nthree\nfour\nsomebody\n")
+	_, err = snap.Record(t.Context())
+	dirtest.Must(t, err)
+	write("3", "job\none\ntwo\njob again\nthree\nfour\nsomebody\n")
+	dirtest.Write(t, a, "job\none\ntwo\nthree\nfour\nsomebody\n")
+	for try := range 2 {
+		report, err := led.Undo(t.Context(), dir)
+		dirtest.Must(t, err)
+		if got := dirtest.Content(t, a); got != "one\ntwo\nthree\nfour\nsomebody\n" {
+			t.Errorf("after undo %d: %q", try+1, got)
+		}
+		if done := len(report.Restored); done != 1-try || len(report.Skipped) != 1 {
+			t.Errorf("undo %d: %+v", try+1, report)
+		}
+	}
+}
+
 // The newest record is of an undo that a crash prevented.
 func TestUndoGoesOnAfterACrash(t *testing.T) {
 	f, led, dir := workspacetest.Open(t)

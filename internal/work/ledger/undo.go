@@ -121,14 +121,15 @@ func (u *undoing) plan(ns []net) []*goal {
 	for i := range ns {
 		n := &ns[i]
 		now, err := u.look(n)
-		if err == nil && len(n.spans) > 1 && now.Equal(n.begun) && !now.Equal(n.last.After) {
-			n.rewind(now) // a crash prevented the newest change
+		rewound := err == nil && len(n.spans) > 1 && now.Equal(n.begun) && !now.Equal(n.last.After)
+		if rewound { // a crash prevented the newest change
+			n.rewind(now)
 		}
 		g := &goal{net: *n, to: version{State: n.orig()}}
 		switch {
 		case err != nil:
 		case now.Equal(n.orig()) && !now.Equal(n.last.After):
-		case len(n.spans) > 1:
+		case rewound, len(n.spans) > 1: // of what is left after a rewind, the last span may not meet now
 			if g.steps, err = u.l.without(n, version{State: now}); err == nil {
 				g.to = g.steps[0]
 			}
