@@ -16,7 +16,6 @@ import (
 	"github.com/adroit-run/adroit/internal/tools/test"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/parts/internal/blog"
-	"github.com/adroit-run/adroit/pkg/parts/internal/docs"
 	"github.com/adroit-run/adroit/pkg/parts/internal/file"
 	"github.com/adroit-run/adroit/pkg/parts/internal/github"
 	"github.com/adroit-run/adroit/pkg/parts/internal/gittool"
@@ -62,7 +61,7 @@ func All() []adroit.Part {
 		bundle(tools.Bundle{
 			Name: "review", Description: "Say what was found as typed artifacts.",
 			Required: []tools.Tool{review.Findings, review.Triage},
-			Optional: []tools.Tool{search.Pure, docs.Check},
+			Optional: []tools.Tool{search.Pure, review.Check},
 		}),
 		research.Part(),
 		bundle(tools.Bundle{

@@ -1,10 +1,11 @@
 // Package review lets a read-only agent report its findings as a typed artifact
 // rather than prose that has to be parsed.
 //
-//	set, err := tools.NewSet(review.Findings, review.Triage)
+//	set, err := tools.NewSet(review.Findings, review.Triage, review.Check)
 //
 // A finding whose file or line does not exist is refused, since models invent
-// lines. The package does not judge whether a finding is right.
+// lines. The package does not judge whether a finding is right. Check looks at what documents say as far
+// as a program can: links that lead nowhere, code that cannot be read. It visits no address on the network.
 package review
 
 import (

@@ -12,7 +12,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-func TestConforms(t *testing.T) { toolstest.Check(t, Findings, Triage) }
+func TestConforms(t *testing.T) { toolstest.Check(t, Findings, Triage, Check) }
 
 func env(t *testing.T) *tools.Env {
 	dir := t.TempDir()

@@ -1,4 +1,4 @@
-package docs_test
+package review
 
 import (
 	"encoding/json"
@@ -7,18 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/pkg/parts/internal/docs"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
-
-func TestConforms(t *testing.T) { toolstest.Check(t, docs.Check) }
-
-type given map[string]json.RawMessage
-
-func (g given) Value(name string) json.RawMessage { return g[name] }
-func (g given) Names() []string                   { return nil }
 
 func run(t *testing.T, files map[string]string, diff, args string) tools.Result {
 	t.Helper()
@@ -41,7 +32,7 @@ func run(t *testing.T, files map[string]string, diff, args string) tools.Result 
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := docs.Check.Run(t.Context(), &tools.Env{Files: ws, Artifacts: given{"diff": b}}, json.RawMessage(args))
+	r, err := Check.Run(t.Context(), &tools.Env{Files: ws, Artifacts: artifacts{"diff": b}}, json.RawMessage(args))
 	if err != nil {
 		t.Fatal(err)
 	}
