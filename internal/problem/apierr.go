@@ -23,6 +23,7 @@ const (
 	Running     Kind = "running"   // the job is running
 	Blocked     Kind = "blocked"   // the job is blocked
 	Answered    Kind = "answered"  // the question has its answer: a later one changes nothing
+	Stale       Kind = "stale"     // the file is not as it was read
 	Forbidden   Kind = "forbidden" // whoever asks may not
 	Failed      Kind = "failed"    // all else
 	Interrupted Kind = "interrupted"

@@ -126,6 +126,14 @@ type Catalog interface {
 	ShowAgent(ctx context.Context, n Named) (*AgentInfo, error)
 	Pipelines(ctx context.Context, in Scope) (*Listing[PipelineInfo], error)
 	ShowPipeline(ctx context.Context, n Named) (*PipelineDetail, error)
+	// PipelineFile returns the text of a pipeline: of the project's file NAME.yaml as it is, whether it can
+	// be used or not, else of the pipeline of that name.
+	PipelineFile(ctx context.Context, n Named) (*PipelineFile, error)
+	// WritePipeline writes a pipeline into a project and has it trusted as it is. A file that is not as it
+	// was read is left alone.
+	WritePipeline(ctx context.Context, w PipelineWrite) (*PipelineFile, error)
+	// PipelineSchema is the JSON Schema of a pipeline's file.
+	PipelineSchema(ctx context.Context) (json.RawMessage, error)
 	Skills(ctx context.Context, in Scope) (*Listing[SkillInfo], error)
 	ShowSkill(ctx context.Context, n Named) (*SkillDetail, error)
 	// LintAgents checks the agents of a scope, or those of files.

@@ -4,17 +4,24 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"maps"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/internal/host/catalog"
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/lock"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/guard/trust"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
@@ -105,6 +112,152 @@ func (rt *Runtime) ShowPipeline(ctx context.Context, n Named) (*PipelineDetail, 
 		return nil, problem.AsError(err)
 	}
 	return &PipelineDetail{p, p.Source.Layer, p.Source.File}, nil
+}
+
+// PipelineFile implements [Catalog].
+func (rt *Runtime) PipelineFile(ctx context.Context, n Named) (*PipelineFile, error) {
+	if err := rt.may(ctx, ScopeRead, n.Dir); err != nil {
+		return nil, err
+	}
+	if n.Dir != "" && pipeline.CheckName(n.Name) == nil {
+		f, err := projectPipeline(n.Dir, n.Name)
+		if f != nil || err != nil {
+			return f, asError(err)
+		}
+	}
+	p, err := catalog.FindPipeline(rt.catalog.Pipelines(rt.decide(n.Scope)), n.Name)
+	if err != nil {
+		return nil, problem.AsError(err)
+	}
+	name := strings.TrimSuffix(filepath.Base(p.Source.File), ".yaml")
+	if p.Source.Layer == "project" { // under the name of another file
+		f, err := projectPipeline(n.Dir, name)
+		if f != nil || err != nil {
+			return f, asError(err)
+		}
+	}
+	return &PipelineFile{Name: p.Name, Layer: p.Source.Layer, File: p.Source.File, Text: p.Source.Text}, nil
+}
+
+// projectPipeline reads a pipeline of a project, nil if there is none. No link is followed to it.
+func projectPipeline(dir, name string) (*PipelineFile, error) {
+	tree, err := rootfs.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	return pipelineIn(tree, dir, name)
+}
+
+// pipelineIn is projectPipeline for a directory that is open.
+func pipelineIn(tree *rootfs.Tree, dir, name string) (*PipelineFile, error) {
+	file := configs.PipelinesDir + "/" + name + ".yaml"
+	if tree.CheckNoLinks(file) != nil {
+		return nil, problem.Invalidf("open it in an editor", "%s is behind a symbolic link", file)
+	}
+	switch info, err := tree.Root.Lstat(file); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, problem.Invalidf("open it in an editor", "%s is not a regular file", file)
+	}
+	text, ok := tree.Read(file, nil, pipeline.MaxFile+1)
+	if !ok || len(text) > pipeline.MaxFile {
+		return nil, problem.Invalidf("open it in an editor", "%s is a hard link, cannot be read, or has more than %d bytes", file, pipeline.MaxFile)
+	}
+	return &PipelineFile{Name: name, Layer: "project", File: filepath.Join(dir, filepath.FromSlash(file)), Text: string(text), Digest: rootfs.Digest(text)}, nil
+}
+
+// WritePipeline implements [Catalog].
+func (rt *Runtime) WritePipeline(ctx context.Context, w PipelineWrite) (*PipelineFile, error) {
+	if err := rt.mayIn(ctx, ScopeAdmin, w.Dir); err != nil {
+		return nil, err
+	}
+	switch {
+	case w.Dir == "":
+		return nil, problem.Invalidf("name the project", "a directory is needed")
+	case pipeline.CheckName(w.Name) != nil:
+		return nil, problem.AsError(pipeline.CheckName(w.Name))
+	case len(w.Text) > pipeline.MaxFile:
+		return nil, problem.Invalidf("keep long texts in files that the agents read", "a pipeline has at most %d bytes", pipeline.MaxFile)
+	}
+	if _, err := rootfs.Plain([]byte(w.Text)); err != nil {
+		return nil, problem.Invalidf("send text", "the pipeline cannot be written: %v", err)
+	}
+	f, err := rt.writePipeline(w)
+	if err != nil {
+		return nil, asError(err)
+	}
+	st, err := rt.Trust(ctx, w.Dir)
+	if err != nil {
+		return nil, asError(err)
+	}
+	for _, t := range st.Files {
+		if filepath.Join(st.Root, filepath.FromSlash(t.Path)) == realFile(f.File) && t.Hash == f.Digest {
+			_, err = rt.SetTrust(ctx, TrustChange{Dir: w.Dir, Files: []trust.File{t}, Trust: true})
+		}
+	}
+	return f, asError(err)
+}
+
+// realFile is the path of a file below a directory with links.
+func realFile(file string) string {
+	dir, err := rootfs.Real(filepath.Dir(file))
+	if err != nil {
+		return file
+	}
+	return filepath.Join(dir, filepath.Base(file))
+}
+
+// writePipeline writes the file unless somebody else has written there.
+func (rt *Runtime) writePipeline(w PipelineWrite) (*PipelineFile, error) {
+	tree, err := rootfs.Open(w.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	unlock, err := lock.Open(filepath.Join(rt.data(), "pipelines.lock")) // of all servers and commands
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	old, err := pipelineIn(tree, w.Dir, w.Name)
+	if err != nil {
+		return nil, err
+	}
+	file, was := configs.PipelinesDir+"/"+w.Name+".yaml", ""
+	if old != nil {
+		was = old.Digest
+	}
+	if was != w.Was {
+		return nil, changedFile(file)
+	}
+	if old != nil {
+		var info fs.FileInfo
+		if info, err = tree.Root.Lstat(file); err == nil {
+			err = rootfs.ReplaceIn(tree.Root, file, info.Mode().Perm(), []byte(w.Text))
+		}
+	} else if err = tree.Root.MkdirAll(configs.PipelinesDir, 0o755); err == nil {
+		err = rootfs.CreateIn(tree.Root, file, 0o644, []byte(w.Text))
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil, changedFile(file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return pipelineIn(tree, w.Dir, w.Name)
+}
+
+func changedFile(file string) error {
+	return &problem.Error{Kind: problem.Stale, Message: file + " is not as it was read, and is kept", Hint: "read it again, and choose which of the two is meant"}
+}
+
+// PipelineSchema implements [Catalog].
+func (rt *Runtime) PipelineSchema(ctx context.Context) (json.RawMessage, error) {
+	return configs.PipelineSchema(), rt.may(ctx, ScopeRead)
 }
 
 // Skills implements [Catalog].
@@ -380,6 +533,23 @@ type (
 		File  string `json:"file"`
 	}
 )
+
+// A PipelineFile is the text of a pipeline.
+type PipelineFile struct {
+	Name   string `json:"name"` // of a project's, without .yaml
+	Layer  string `json:"layer"`
+	File   string `json:"file"`
+	Text   string `json:"text"`
+	Digest string `json:"digest,omitempty"` // SHA-256 of the text in hex; empty: it is of no project
+}
+
+// A PipelineWrite is what a project's file .adroit/pipelines/NAME.yaml is to be.
+type PipelineWrite struct {
+	Dir  string `json:"dir"`
+	Name string `json:"name"`
+	Text string `json:"text"`
+	Was  string `json:"was,omitempty"` // the digest of the file that it replaces; empty: there is none
+}
 
 // A SmallWindow is a context window in which tools are shortened or left out.
 type SmallWindow struct {

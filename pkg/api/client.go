@@ -291,6 +291,18 @@ func (c *client) Pipelines(ctx context.Context, in adroit.Scope) (*adroit.Listin
 	return pipelinesList.do(ctx, c, in)
 }
 
+func (c *client) PipelineFile(ctx context.Context, in adroit.Named) (*adroit.PipelineFile, error) {
+	return pipelinesRead.do(ctx, c, in)
+}
+
+func (c *client) WritePipeline(ctx context.Context, in adroit.PipelineWrite) (*adroit.PipelineFile, error) {
+	return pipelinesWrite.do(ctx, c, in)
+}
+
+func (c *client) PipelineSchema(ctx context.Context) (json.RawMessage, error) {
+	return pipelinesSchema.do(ctx, c, none{})
+}
+
 func (c *client) Skills(ctx context.Context, in adroit.Scope) (*adroit.Listing[adroit.SkillInfo], error) {
 	return skillsList.do(ctx, c, in)
 }
@@ -308,11 +320,11 @@ func (c *client) ShowSkill(ctx context.Context, in adroit.Named) (*adroit.SkillD
 }
 
 func (c *client) LintAgents(ctx context.Context, in adroit.LintRequest) (*adroit.LintReport, error) {
-	return lintFiles.do(ctx, c, linting{in.Scope, "agents", in.Files})
+	return lintFiles.do(ctx, c, linting{in.Scope, "agents", in.Files, in.Names})
 }
 
 func (c *client) LintPipelines(ctx context.Context, in adroit.LintRequest) (*adroit.LintReport, error) {
-	return lintFiles.do(ctx, c, linting{in.Scope, "pipelines", in.Files})
+	return lintFiles.do(ctx, c, linting{in.Scope, "pipelines", in.Files, in.Names})
 }
 
 func (c *client) Tools(ctx context.Context) (*adroit.Listing[adroit.ToolInfo], error) {

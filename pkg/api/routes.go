@@ -63,6 +63,7 @@ type (
 		adroit.Scope
 		Kind  string            `json:"kind"`
 		Files []adroit.LintFile `json:"files,omitempty"`
+		Names []string          `json:"names,omitempty"`
 	}
 	promptText struct {
 		Text string `json:"text"`
@@ -80,7 +81,7 @@ type (
 
 // lint has what a request is about checked.
 func lint(ctx context.Context, c adroit.Client, in linting) (*adroit.LintReport, error) {
-	r := adroit.LintRequest{Scope: in.Scope, Files: in.Files}
+	r := adroit.LintRequest{Scope: in.Scope, Files: in.Files, Names: in.Names}
 	switch in.Kind {
 	case "agents":
 		return c.LintAgents(ctx, r)
@@ -201,6 +202,18 @@ var (
 		func(ctx context.Context, c adroit.Client, in adroit.Named) (*adroit.PipelineDetail, error) {
 			return c.ShowPipeline(ctx, in)
 		}}
+	pipelinesRead = route[adroit.Named, *adroit.PipelineFile]{"pipelines/read", "Return the text of a pipeline, with its digest if it is a file of the project.",
+		func(ctx context.Context, c adroit.Client, in adroit.Named) (*adroit.PipelineFile, error) {
+			return c.PipelineFile(ctx, in)
+		}}
+	pipelinesWrite = route[adroit.PipelineWrite, *adroit.PipelineFile]{"pipelines/write", "Write a pipeline of a project, and trust it as it is. 409 if the file is not as it was read.",
+		func(ctx context.Context, c adroit.Client, in adroit.PipelineWrite) (*adroit.PipelineFile, error) {
+			return c.WritePipeline(ctx, in)
+		}}
+	pipelinesSchema = route[none, json.RawMessage]{"pipelines/schema", "Return the JSON Schema of a pipeline's file.",
+		func(ctx context.Context, c adroit.Client, _ none) (json.RawMessage, error) {
+			return c.PipelineSchema(ctx)
+		}}
 	skillsShow = route[adroit.Named, *adroit.SkillDetail]{"skills/show", "Show a skill.",
 		func(ctx context.Context, c adroit.Client, in adroit.Named) (*adroit.SkillDetail, error) {
 			return c.ShowSkill(ctx, in)
@@ -277,7 +290,7 @@ var (
 // endpoints is the table in the order of the reference.
 var endpoints = []endpoint{
 	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsTranscript, failuresList, failuresForget, jobsResolve, jobsSubmit, jobsStart, jobsStop, jobsSignal, jobsSend, jobsCancel, jobsRetry, jobsRemove, jobsPrune,
-	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, agentsShow, pipelinesList, pipelinesShow, skillsList, skillsShow, lintFiles, toolsList, toolsCall, serversList, serversCheck, serversPrompt,
+	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, agentsShow, pipelinesList, pipelinesShow, pipelinesRead, pipelinesWrite, pipelinesSchema, skillsList, skillsShow, lintFiles, toolsList, toolsCall, serversList, serversCheck, serversPrompt,
 	modelsList, modelsCheck, modelsState, modelsForget, modelsPull, memoryFacts, memoryRemember, memoryForget, memoryImport, trustShow, trustSet, trustList, doctor,
 }
 
@@ -297,6 +310,9 @@ func line[In, Out any](path, doc string) string {
 func words(t reflect.Type) string {
 	if t == reflect.TypeFor[none]() {
 		return "nothing"
+	}
+	if t == reflect.TypeFor[json.RawMessage]() {
+		return "JSON"
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

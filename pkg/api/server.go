@@ -199,7 +199,7 @@ func refuseEmptyKey(w http.ResponseWriter, body []byte) bool {
 // statuses are the codes for kinds of errors; all else is 500.
 var statuses = map[problem.Kind]int{
 	problem.Invalid: http.StatusBadRequest, problem.NotFound: http.StatusNotFound, problem.Held: http.StatusConflict, problem.Ended: http.StatusConflict,
-	problem.Forbidden: http.StatusForbidden, problem.Running: http.StatusConflict, problem.Blocked: http.StatusConflict, problem.Answered: http.StatusConflict,
+	problem.Forbidden: http.StatusForbidden, problem.Running: http.StatusConflict, problem.Blocked: http.StatusConflict, problem.Answered: http.StatusConflict, problem.Stale: http.StatusConflict,
 }
 
 // status is the code for an error.

@@ -281,7 +281,7 @@ func scopeOf(path string) adroit.TokenScope {
 	}
 	switch strings.TrimPrefix(path, "/v1/") {
 	case "events", "jobs/events", "jobs/list", "jobs/show", "jobs/wait", "jobs/artifacts", "jobs/transcript", "failures/list", "jobs/resolve", "jobs/steps", "jobs/diff",
-		"agents/list", "agents/show", "pipelines/list", "pipelines/show", "skills/list", "skills/show", "lint", "tools/list", "servers/list", "models/list", "models/state",
+		"agents/list", "agents/show", "pipelines/list", "pipelines/show", "pipelines/read", "pipelines/schema", "skills/list", "skills/show", "lint", "tools/list", "servers/list", "models/list", "models/state",
 		"memory/facts", "trust/show", "trust/list":
 		return adroit.ScopeRead
 	case "jobs/submit", "jobs/start", "jobs/stop", "jobs/send", "jobs/cancel", "jobs/retry", "jobs/undo", "jobs/merge", "servers/prompt", "models/check", "memory/remember":

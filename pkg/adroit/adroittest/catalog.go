@@ -111,6 +111,49 @@ func testLint(t *testing.T, f *fixture) {
 	}
 }
 
+// A pipeline of a project is written once for each time that it was read, and is then one like others.
+func testPipelineFile(t *testing.T, f *fixture) {
+	named := func(name string) adroit.Named { return adroit.Named{Scope: adroit.Scope{Dir: f.dir}, Name: name} }
+	given, err := f.PipelineFile(t.Context(), named("greet"))
+	must(t, err)
+	if given.Layer != "mine" || given.Digest != "" || !strings.Contains(given.Text, "steps:") {
+		t.Errorf("%+v", given)
+	}
+	w := adroit.PipelineWrite{Dir: f.dir, Name: "own", Text: "steps: [{id: a, run: make}] # kept\n"}
+	first, err := f.WritePipeline(t.Context(), w)
+	must(t, err)
+	for _, was := range []string{"", strings.Repeat("0", 64)} {
+		w.Was = was
+		_, err = f.WritePipeline(t.Context(), w)
+		kind(t, err, problem.Stale)
+	}
+	w.Was, w.Text = first.Digest, "name: other\nsteps: 3\n"
+	second, err := f.WritePipeline(t.Context(), w)
+	must(t, err)
+	w.Was, w.Text = second.Digest, "name: other\nsteps: [{id: a, run: make}]\n"
+	_, err = f.WritePipeline(t.Context(), w)
+	must(t, err)
+	for _, name := range []string{"own", "other"} { // by its file, and by its name
+		if p, err := f.PipelineFile(t.Context(), named(name)); err != nil || p.Name != "own" || p.Text != w.Text {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(f.dir, configs.PipelinesDir, "own.yaml")); err != nil || string(b) != w.Text {
+		t.Errorf("%q, %v", b, err)
+	}
+	for _, name := range []string{"", "../own", "Own"} {
+		w.Name = name
+		_, err = f.WritePipeline(t.Context(), w)
+		kind(t, err, problem.Invalid)
+	}
+	if schema, err := f.PipelineSchema(t.Context()); err != nil || !json.Valid(schema) {
+		t.Errorf("%.80s, %v", schema, err)
+	}
+	if r, err := f.LintPipelines(t.Context(), adroit.LintRequest{Scope: adroit.Scope{Dir: f.dir}, Names: []string{"greet"}}); err != nil || r.Checked != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // A model is asked for a word; the models of a program are neither pulled nor
 // forgotten.
 func testModels(t *testing.T, f *fixture) {

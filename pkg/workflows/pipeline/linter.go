@@ -208,10 +208,10 @@ type Catalog struct {
 }
 
 var definition = agents.Kind[Pipeline]{
-	Noun: "pipeline", Suffix: ".yaml", Limit: maxFile,
+	Noun: "pipeline", Suffix: ".yaml", Limit: MaxFile,
 	Name: func(p *Pipeline) string { return p.Name },
 	Read: func(l agents.Layer, file string, text []byte) (*Pipeline, agents.Problems) {
-		return parse(source{Layer: l.Name, File: file}, text)
+		return parse(source{Layer: l.Name, File: file, Text: string(text)}, text)
 	},
 }
 
@@ -380,6 +380,7 @@ func (l *linter) header() {
 type source struct {
 	Layer string `json:"layer,omitempty"`
 	File  string `json:"file,omitempty"`
+	Text  string `json:"-"` // the file as it was read
 
 	at map[string]plainyaml.Place // of keys, as in steps.2.onFailure
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 )
 
-// maxFile bounds the file of a pipeline, in bytes: what is larger is none, and
+// MaxFile bounds the file of a pipeline, in bytes: what is larger is none, and
 // may be an attack on the reader.
-const maxFile = 1 << 20
+const MaxFile = 1 << 20
 
 // Parse reads the text of a pipeline. name is the file's name, for problems,
 // and gives the pipeline its name unless the text does. The pipeline is nil if
@@ -42,8 +42,8 @@ func parse(from source, src []byte) (*Pipeline, agents.Problems) {
 // read gives the nodes of a text, after what could make reading it a burden.
 func read(src []byte, rep *report) *plainyaml.Node {
 	top := plainyaml.At(1, 1)
-	if len(src) > maxFile {
-		rep.at(top, agents.Error, "keep long texts in files that the agents read", "the file has %d bytes; a pipeline has at most %d", len(src), maxFile)
+	if len(src) > MaxFile {
+		rep.at(top, agents.Error, "keep long texts in files that the agents read", "the file has %d bytes; a pipeline has at most %d", len(src), MaxFile)
 		return nil
 	}
 	text, err := rootfs.Plain(src)
@@ -110,8 +110,8 @@ func (d *decoder) defaults(n *node) {
 		"limits": func(v *node) { f.Limits = d.limits(v, "defaults.limits") },
 		"context": func(v *node) {
 			d.known(v, "defaults.context", map[string]func(*node){
-				"each": func(v *node) { d.count(v, "defaults.context.each", &f.Context.Each, 1, maxFile) },
-				"all":  func(v *node) { d.count(v, "defaults.context.all", &f.Context.All, 1, maxFile) },
+				"each": func(v *node) { d.count(v, "defaults.context.each", &f.Context.Each, 1, MaxFile) },
+				"all":  func(v *node) { d.count(v, "defaults.context.all", &f.Context.All, 1, MaxFile) },
 			})
 		},
 	})

@@ -37,6 +37,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -331,6 +332,14 @@ var (
 	idRule   = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 	varRule  = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
 )
+
+// CheckName returns what is wrong with the name of a pipeline.
+func CheckName(name string) error {
+	if nameRule.MatchString(name) {
+		return nil
+	}
+	return problem.Invalidf("it is lower-case letters, digits, _ and -, at most 64, and begins with a letter", "%q cannot be the name of a pipeline", name)
+}
 
 // A repaired is a step while a coordinator tries to get it done.
 type repaired struct {

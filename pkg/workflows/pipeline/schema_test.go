@@ -70,7 +70,7 @@ func fileSchema(t *testing.T) []byte {
 			"model":  schemaText("Of agents that name none."),
 			"limits": limits,
 			"context": schemaObject("How much of earlier outputs a template puts in, in bytes; what is longer keeps its head and its tail.", m{
-				"each": schemaCount("Of one value; 8192 unless given.", 1, maxFile), "all": schemaCount("Of all values in one step together; 32768 unless given.", 1, maxFile),
+				"each": schemaCount("Of one value; 8192 unless given.", 1, MaxFile), "all": schemaCount("Of all values in one step together; 32768 unless given.", 1, MaxFile),
 			}),
 		}),
 		"limits": schemaObject("What all steps may take together.", m{
