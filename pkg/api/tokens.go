@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -306,7 +307,7 @@ func allow(need adroit.TokenScope, h http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// pageFiles is the page as web/ builds it; CI builds it again and compares the bytes.
+// pageFiles is the page as web/ builds it, in gzip; CI builds it again and compares what it unpacks to.
 //
 //go:embed all:page
 var pageFiles embed.FS
@@ -321,8 +322,7 @@ var pageKinds = map[string]string{".html": "text/html; charset=utf-8", ".js": "t
 // A pageFile is a file of the page, ready to be sent.
 type pageFile struct {
 	kind  string // Content-Type
-	body  []byte
-	small func() []byte // body in gzip, which is made when it is first asked for
+	small []byte // in gzip
 }
 
 // page has the files of the page by the path of their address.
@@ -332,19 +332,10 @@ var page = sync.OnceValue(func() map[string]pageFile {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		b, err := pageFiles.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		small := sync.OnceValue(func() []byte {
-			var small bytes.Buffer
-			w, _ := gzip.NewWriterLevel(&small, gzip.BestCompression) // the level is one
-			_, _ = w.Write(b)                                         // into memory
-			_ = w.Close()
-			return small.Bytes()
-		})
-		all[strings.TrimSuffix(strings.TrimPrefix(name, "page"), "index.html")] = pageFile{pageKinds[path.Ext(name)], b, small}
-		return nil
+		small, err := pageFiles.ReadFile(name)
+		name = strings.TrimSuffix(strings.TrimPrefix(name, "page"), ".gz")
+		all[strings.TrimSuffix(name, "index.html")] = pageFile{pageKinds[path.Ext(name)], small}
+		return err
 	})
 	if err != nil {
 		panic(err) // the files are in the program
@@ -362,12 +353,14 @@ func servePage(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Type", f.kind)
 	h.Add("Vary", "Accept-Encoding")
-	body := f.body
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		h.Set("Content-Encoding", "gzip")
-		body = f.small()
+		_, _ = w.Write(f.small) // who has gone needs none
+		return
 	}
-	_, _ = w.Write(body) // who has gone needs none
+	if body, err := gzip.NewReader(bytes.NewReader(f.small)); err == nil {
+		_, _ = io.Copy(w, body)
+	}
 }
 
 func pageHeaders(h http.Header) {
