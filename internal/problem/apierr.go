@@ -138,12 +138,16 @@ func WithHint(err error, help string) error {
 	return &Error{Kind: AsError(err).Kind, Message: err.Error(), Hint: help, Err: err}
 }
 
-// ModelError adds advice to the error of a model.
+// ModelError adds advice to the error of a model, if there is any for its kind.
 func ModelError(err error) error {
-	if e := new(llm.Error); errors.As(err, &e) {
-		return WithHint(err, cmp.Or(e.Hint, hint.Command("models list")+" says which models there are"))
+	e := new(llm.Error)
+	if !errors.As(err, &e) {
+		return err
 	}
-	return err
+	if e.Hint == "" && e.Kind == llm.NoModel {
+		return WithHint(err, hint.Command("models list")+" lists the models there are")
+	}
+	return WithHint(err, e.Hint)
 }
 
 // NoLast explains why the word last names no job in a directory: the newest job of all belongs to

@@ -192,6 +192,9 @@ func (e *Endpoint) lost(w *Watch, err error, had string) error {
 		out = e.Error(llm.Garbled, err.Error())
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		out = e.Error(llm.Cut, "the connection ended before the answer was complete"+after)
+		if had == "" {
+			out.Hint = e.host() + " closed the connection before it answered: see its log, and check the scheme and port of the base URL"
+		}
 	case errors.As(err, &timeout) && timeout.Timeout():
 		out = e.Error(llm.Timeout, err.Error())
 	case had != "":

@@ -85,11 +85,7 @@ func reachHint(name, host, base string, err error) string {
 	proxy := proxyWords(base)
 	switch {
 	case errors.As(err, &authority):
-		hint := "the certificate of " + host + " is signed by an authority that is not known here: name the file of its certificate in SSL_CERT_FILE"
-		if f := os.Getenv("SSL_CERT_FILE"); f != "" {
-			hint = "the certificate of " + host + " is signed by no authority in " + f + ", which SSL_CERT_FILE names"
-		}
-		return hint
+		return "the certificate of " + host + " is signed by " + authorities(os.Getenv("SSL_CERT_FILE"))
 	case errors.As(err, &other):
 		return "the certificate that " + host + " shows is for another name; check the base URL"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
@@ -106,6 +102,22 @@ func reachHint(name, host, base string, err error) string {
 		return "check the network, and that a server runs at " + host + ", which the base URL names"
 	}
 	return ""
+}
+
+// authorities describe those that did not sign a certificate: all that this machine knows, or those
+// in the file that the user named, if any could be read from it.
+func authorities(file string) string {
+	if file == "" {
+		return "an authority that is not known here: name the file of its certificate in SSL_CERT_FILE"
+	}
+	pem, err := os.ReadFile(file)
+	switch {
+	case err != nil:
+		return "an authority that is not known here, and the file in SSL_CERT_FILE cannot be read: " + err.Error()
+	case !x509.NewCertPool().AppendCertsFromPEM(pem):
+		return "an authority that is not known here, and " + file + ", which SSL_CERT_FILE names, has no certificate in PEM"
+	}
+	return "no authority in " + file + ", which SSL_CERT_FILE names"
 }
 
 // proxyWords describe the proxy that requests to an address go through, "" for none.

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -105,9 +107,18 @@ func TestHintsNameTheCause(t *testing.T) {
 	defer plain.Close()
 	defer secure.Close()
 	secure.Config.ErrorLog = nil
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	defer silent.Close()
+	empty := filepath.Join(t.TempDir(), "empty.pem")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ set, base, want, not string }{
 		{"", "http://127.0.0.1:1", "check that a server runs at http://127.0.0.1:1", ""},
 		{"", secure.URL, "SSL_CERT_FILE", "server runs"},
+		{"SSL_CERT_FILE=" + empty + ".none", secure.URL, "cannot be read: open " + empty + ".none", "no authority in"},
+		{"SSL_CERT_FILE=" + empty, secure.URL, "has no certificate", "no authority in"},
+		{"", silent.URL, "closed the connection before it answered", "server runs"},
 		{"", strings.Replace(plain.URL, "http:", "https:", 1), "http://", "server runs"},
 		{"", strings.Replace(secure.URL, "https:", "http:", 1), "https://", "server runs"},
 		{"HTTPS_PROXY=http://127.0.0.1:1", "https://h.example", "the proxy 127.0.0.1:1, which HTTPS_PROXY names", "server runs"},
