@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"compress/zlib"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -89,7 +90,7 @@ func draw(r *rand.Rand) (d drawn, w ways) {
 	w = ways{OtherIndexes: b(3), EmptyFirst: b(3), CallsAgain: b(3), CallsLate: b(5), Message: b(5), MessageLast: b(5), TextGrows: b(5), TextAgain: b(4),
 		ArgsGrow: b(5), Object: b(6), Raw: b(3), Escaped: b(3), NoFinish: b(4), NameEach: b(3), IDEach: b(5), NoIDs: b(4), NumberIDs: b(4), Index: r.IntN(4),
 		Flat: b(6), Single: b(6), OldForm: b(5), Parts: b(6), Pair: b(5), ArgsTwice: b(5), EmptyAgain: b(5), Broken: b(4), Whole: b(6), Media: []string{"text/event-stream", "application/json", "text/plain"}[r.IntN(3)],
-		Encoding: []string{"", "", "", "identity", "deflate", "raw deflate", "gzip", "not gzip"}[r.IntN(8)]}
+		Encoding: []string{"", "", "", "identity", "deflate", "raw deflate", "gzip", "not gzip", "gzip, gzip", "gzip twice", "unnamed gzip"}[r.IntN(11)]}
 	if w.Lines = !w.NoFinish && !w.Broken && b(6); w.Lines {
 		w.Before = []string{"", "\x1e"}[r.IntN(2)]
 		w.Media = []string{"application/x-ndjson", "application/jsonl", "application/json-seq", "text/event-stream", "text/plain", "binary/octet-stream"}[r.IntN(6)]
@@ -355,7 +356,7 @@ func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
 		into = zlib.NewWriter(&body)
 	case "raw deflate":
 		into, _ = flate.NewWriter(&body, 1) // there is such a level
-	case "gzip":
+	case "gzip", "unnamed gzip", "gzip, gzip", "gzip twice":
 		into = gzip.NewWriter(&body)
 	}
 	if into == nil {
@@ -366,6 +367,19 @@ func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	of := a.encoding[strings.LastIndexByte(a.encoding, ' ')+1:]
+	switch a.encoding {
+	case "gzip, gzip", "gzip twice":
+		once := body.String()
+		body.Reset()
+		into = gzip.NewWriter(&body)
+		_, err := io.WriteString(into, once)
+		if err := errors.Join(err, into.Close()); err != nil {
+			return nil, err
+		}
+		of = strings.TrimSuffix(a.encoding, " twice")
+	case "unnamed gzip":
+		of = ""
+	}
 	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {a.media}, "Content-Encoding": {of}}, Body: io.NopCloser(&body)}, nil
 }
 

@@ -205,6 +205,7 @@ func (e *Endpoint) Do(req *http.Request, body Body, stream bool) (*Reply, error)
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("User-Agent", "adroit")
+	req.Header.Set("Accept-Encoding", "gzip") // so that the client leaves the body to decoded
 	if e.Key != "" {
 		req.Header.Set("Authorization", "Bearer "+e.Key)
 	}
@@ -387,14 +388,10 @@ const (
 	trailerTimeout = 5 * time.Second
 )
 
-// decoded is the body of a response without an encoding that nobody asked for. The HTTP client
-// asks for gzip and undoes that itself.
+// decoded is the body of a response without its encodings, which the bytes tell: servers and
+// proxies in front of them name one that is not there, leave one out, or encode twice.
 func decoded(resp *http.Response) io.ReadCloser {
-	of := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding")))
-	if of == "" || of == "identity" || resp.Uncompressed {
-		return resp.Body
-	}
-	return &decoder{of: of, body: resp.Body}
+	return &decoder{of: strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))), body: resp.Body}
 }
 
 // A decoder looks at the body when it is read, for then it is there.
@@ -422,14 +419,26 @@ var plainly = []string{"{\"", "{ ", "{\n", "{\r", "{\t", "[{", "[ ", "[\n", "da"
 
 func (d *decoder) open() (io.Reader, error) {
 	b := bufio.NewReader(d.body)
-	head, err := b.Peek(2)
+	var head []byte
+	for range 3 { // twice is what proxies do; more would be a bomb
+		var err error
+		if head, err = b.Peek(2); err == io.EOF {
+			return b, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if head[0] != 0x1f || head[1] != 0x8b {
+			break
+		}
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, err
+		}
+		b = bufio.NewReader(z)
+	}
 	switch {
-	case err == io.EOF || err == nil && slices.Contains(plainly, string(head)):
+	case d.of == "" || d.of == "identity" || strings.HasSuffix(d.of, "gzip") || slices.Contains(plainly, string(head)):
 		return b, nil
-	case err != nil:
-		return nil, err
-	case head[0] == 0x1f && head[1] == 0x8b:
-		return gzip.NewReader(b)
 	case d.of != "deflate":
 		return nil, fmt.Errorf("%w: %q", errEncoded, d.of)
 	case head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0:
