@@ -34,6 +34,8 @@ func defaultVerdict(m turn.PermissionContext, t tools.Metadata, f func() Confine
 		return permit.Ask, "others will see it"
 	case t.Outside:
 		return permit.Ask, "it runs outside the sandbox, as in your own shell: with the network, your files and your credentials"
+	case t.Online && !f().open():
+		return permit.Ask, onlineReason
 	case t.Asks != "":
 		return permit.Ask, t.Asks
 	case t.Needs&tools.Shell != 0 && executor.Mode(m.Mode) == executor.ModeAuto && executor.Approve(m.Approve) != executor.ApproveAsk && f().closed():
@@ -56,6 +58,8 @@ func defaultVerdict(m turn.PermissionContext, t tools.Metadata, f func() Confine
 	}
 	return permit.Allow, ""
 }
+
+const onlineReason = "it gets the network of this machine, which its sandbox keeps from commands"
 
 // untrustedReason is why the project's own commands are asked about.
 const untrustedReason = "it runs the project's code, and the project has files that would instruct agents and that nobody has trusted"
@@ -338,7 +342,7 @@ func (h Host) policy(ctx context.Context, approved string, p Invocation) func() 
 // ruleCall returns the parts of a call that rules judge.
 func ruleCall(m turn.PermissionContext, p Invocation, def permit.Do) permit.Call {
 	t := p.Tool
-	c := permit.Call{Agent: m.Agent, Tool: t.Name, Source: t.Source, Default: def, Shell: t.Command != ""}
+	c := permit.Call{Agent: m.Agent, Tool: t.Name, Source: t.Source, Default: def, Shell: t.Command != "", Named: t.Online}
 	if t.Command == "" && len(t.Paths) == 0 && t.Touches == nil {
 		return c // it has nothing in its arguments that rules are about
 	}

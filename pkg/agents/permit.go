@@ -102,7 +102,7 @@ func permittedTools(a *DynamicAgent, own *tools.Set, mode executor.Mode, rules p
 		}
 	}
 	// Without shell nothing is in the background.
-	if slices.Contains(out, "shell") {
+	if _, online := own.Lookup("shell_online"); slices.Contains(out, "shell") && (!online || slices.Contains(out, "shell_online")) {
 		out = append(out, "shell_kill")
 	}
 	return own.Without(out...)

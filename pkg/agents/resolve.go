@@ -392,7 +392,7 @@ func PinTools(set *tools.Set) []executor.Tool {
 		out = append(out, executor.Tool{
 			ToolSpec: llm.ToolSpec{Name: t.Name, Description: t.Description, Input: t.Input.JSON()},
 			Needs:    t.Needs, Effect: t.Effect, Consumes: t.Consumes, Uses: t.Uses, Produces: t.Produces,
-			Proves: t.Proves, ProvesWith: t.ProvesWith,
+			Online: t.Online, Proves: t.Proves, ProvesWith: t.ProvesWith,
 		})
 	}
 	return out

@@ -28,7 +28,9 @@ const (
 func (t *Task) rights() extagent.Access {
 	var needs tools.Caps
 	for _, tool := range t.callable() {
-		needs |= tool.Needs
+		if !tool.Online { // its calls are asked about, one by one
+			needs |= tool.Needs
+		}
 	}
 	if t.Mode == ModePlan {
 		return extagent.Access{Net: needs&tools.Net != 0}

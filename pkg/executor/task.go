@@ -340,7 +340,8 @@ type Tool struct {
 	Uses     []string     `json:"uses,omitempty"`
 	Produces []string     `json:"produces,omitempty"`
 
-	Proves     string   `json:"proves,omitempty"` // see tools.Metadata
+	Online     bool     `json:"online,omitempty"` // see tools.Metadata
+	Proves     string   `json:"proves,omitempty"` // likewise
 	ProvesWith []string `json:"proves_with,omitempty"`
 }
 

@@ -56,7 +56,7 @@ func All() []adroit.Part {
 		bundle(tools.Bundle{
 			Name: "shell", Description: "Run any command, also in the background.",
 			Required: []tools.Tool{shell.Run},
-			Optional: []tools.Tool{shell.Output, shell.Kill, shell.Rerun, shell.Outside},
+			Optional: []tools.Tool{shell.Output, shell.Kill, shell.Online, shell.Rerun, shell.Outside},
 		}),
 		bundle(tools.Bundle{
 			Name: "review", Description: "Say what was found as typed artifacts.",

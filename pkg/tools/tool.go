@@ -102,6 +102,7 @@ type Metadata struct {
 	RunsCode    bool          `json:"runs_code,omitempty"` // it runs code of the workspace: tests, build scripts, plug-ins of a linter
 	Asks        string        `json:"asks,omitempty"`      // why a person is asked about each call unless a rule allows it: it may change something that its needs do not show
 	Outside     bool          `json:"outside,omitempty"`   // it runs its command outside the sandbox, so that a person is asked about each call unless a rule allows it
+	Online      bool          `json:"online,omitempty"`    // it gives its command the network of this machine, so that a person is asked about each call unless commands have it anyway or a rule that names the tool allows it
 	Offline     bool          `json:"offline,omitempty"`   // of a server's tool: its needs have the network since its results are of strangers, and the server has none
 	Requires    []string      `json:"requires,omitempty"`  // host capabilities: git, ffmpeg
 	Secrets     []string      `json:"secrets,omitempty"`   // environment variables with what it needs and nobody may see: Env.Secrets has their values, which are replaced wherever a job keeps or shows text

@@ -25,6 +25,7 @@ var fields = []word{
 	{"Examples", "Checked against the schema when a set is made; the first is shown in the prompt section. `toolstest.Check` calls it."},
 	{"Needs", "What its `Env` holds, and nothing else; checked against an agent's `grant`; decides about approval, order, undo and repeating."},
 	{"Outside", "It runs its command outside the sandbox, with the user's environment: a person is asked about each call unless a rule allows it."},
+	{"Online", "It gives its command the network of this machine. A person is asked about each call, unless commands have it anyway, or a rule that names the tool allows it."},
 	{"Offline", "Of a server's tool: the server has no network, so that a question about a call does not name it. `Needs` has `net` all the same, since what the server answers is not trusted."},
 	{"Asks", "Why a person is asked about each call unless a rule allows it; the tool is not offered in mode plan. Tools of MCP servers have it that do not say that they only read."},
 	{"RunsCode", "The tool runs code of the workspace, as tests do: it is not offered in mode plan, and where no sandbox confines it a person is asked as about a command."},

@@ -151,7 +151,7 @@ func (rs Rules) Propose(c Call) (Rule, bool) {
 	if !c.Shell {
 		return Rule{}, false
 	}
-	mine := rs.of(c.Agent, c.Tool, c.Source)
+	mine := rs.about(c)
 	text := read(c.Script)
 	var lacks []command
 	for _, cmd := range text.commands {

@@ -125,6 +125,9 @@ type Call struct {
 	// Follow, if set, is what names of the workspace may be once links are followed, for
 	// those in Script; wild means that a name has wildcards. unknown: there may be others.
 	Follow func(name string, wild bool) (names []string, unknown bool)
+	// Named means that a rule which allows must name the tool: one for all commands was written
+	// for those without the network.
+	Named bool
 	// Default is the decision if no rule matches.
 	Default Do
 }
@@ -138,7 +141,7 @@ type Verdict struct {
 
 // Judge decides about a call.
 func (rs Rules) Judge(c Call) Verdict {
-	mine := rs.of(c.Agent, c.Tool, c.Source)
+	mine := rs.about(c)
 	var text *script
 	if c.Shell && (len(mine) > 0 || c.Default == Ask) {
 		text = read(c.Script)
@@ -199,6 +202,15 @@ func (rs Rules) of(agent, tool, source string) Rules {
 		}
 	}
 	return out
+}
+
+// about are the rules for a call.
+func (rs Rules) about(c Call) Rules {
+	mine := rs.of(c.Agent, c.Tool, c.Source)
+	if c.Named {
+		mine = slices.DeleteFunc(mine, func(r Rule) bool { return r.Do == Allow && r.Tool != c.Tool })
+	}
+	return mine
 }
 
 func (rs Rules) guard() bool {

@@ -171,7 +171,7 @@ func beyond(who executor.Spawnable, a agents.DynamicAgent) (out []string) {
 	}
 	for _, t := range a.Tools {
 		switch t {
-		case "shell", "shell_output", "shell_kill", "web_fetch", "web_search", "git_push":
+		case "shell", "shell_online", "shell_output", "shell_kill", "web_fetch", "web_search", "git_push":
 			out = append(out, t)
 		}
 	}

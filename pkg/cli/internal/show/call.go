@@ -100,10 +100,13 @@ func reports(args json.RawMessage) string {
 	return "reports " + jobs.Status(in.Outcome).Words()
 }
 
+// runsCommand reports whether a tool runs a command that the model wrote, whose output it returns.
+func runsCommand(tool string) bool { return tool == "shell" || tool == "shell_online" }
+
 // commandOf is the command of a call that runs one.
 func commandOf(tool string, args json.RawMessage) string {
 	var a struct{ Command string }
-	if tool != "shell" || json.Unmarshal(args, &a) != nil {
+	if !runsCommand(tool) || json.Unmarshal(args, &a) != nil {
 		return ""
 	}
 	return strings.TrimSpace(a.Command)
@@ -122,7 +125,7 @@ func (v *Viewer) details(tool, command string, d callData) {
 		}
 	}
 	switch {
-	case tool == "shell":
+	case runsCommand(tool):
 		most := maxOutputLines
 		if d.Failed {
 			most = maxFailedLines

@@ -40,6 +40,19 @@ var Run = tools.New(tools.Metadata{
 	Timeout:  time.Hour + time.Minute, // the call's own limit is timeout_s
 }.Prose(prose), run)
 
+//go:embed shell_online.md
+var onlineProse string
+
+// Online is the tool shell_online: as [Run], with the network of this machine, which a person
+// is asked about.
+var Online = tools.New(tools.Metadata{
+	Name: "shell_online", Category: "build", Optionality: tools.Optional, Needs: tools.Read | tools.Write | tools.Shell | tools.Net, Command: "command", Online: true, Effect: tools.Unsafe,
+	Examples: []tools.Example{{Args: json.RawMessage(`{"command":"npm install"}`)}},
+	Timeout:  time.Hour + time.Minute,
+}.Prose(onlineProse), func(ctx context.Context, env *tools.Env, in runInput) (tools.Result, error) {
+	return start(ctx, env, in, true)
+})
+
 const (
 	defaultTimeout = 120 * time.Second
 	mostText       = 12_000 // bytes of output shown at once
@@ -49,13 +62,18 @@ const (
 )
 
 func run(ctx context.Context, env *tools.Env, in runInput) (tools.Result, error) {
+	return start(ctx, env, in, false)
+}
+
+// start runs a command, with the network of this machine if online is set.
+func start(ctx context.Context, env *tools.Env, in runInput, online bool) (tools.Result, error) {
 	if strings.TrimSpace(in.Command) == "" {
 		return tools.Result{}, errors.New("command is empty: write what to run")
 	}
 	if len(in.Command) > mostCommand {
 		return tools.Result{}, fmt.Errorf("the command has %d bytes; %d are the most: write it to a file and run that", len(in.Command), mostCommand)
 	}
-	c := process.Cmd{Shell: in.Command, Timeout: time.Duration(in.TimeoutS) * time.Second, Snapshot: true}
+	c := process.Cmd{Shell: in.Command, Timeout: time.Duration(in.TimeoutS) * time.Second, Snapshot: true, Net: online}
 	if in.Background {
 		p, err := env.Exec.Start(ctx, c)
 		if err != nil {
