@@ -181,7 +181,7 @@ func (p *Pool) changed(ctx context.Context, l *slot, c *session, t turn.Tool, sa
 	case said.Nobody:
 		return fmt.Sprintf("The MCP server %s has changed its tool %s since it was accepted, so that it was not called; %s accepts it.", t.Server, t.Tool, hint.Command("mcp check %s --accept", t.Server)), nil
 	}
-	return "", &turn.Changed{Server: t.Server, Tool: t.Tool, Digest: digest, Text: now.description + "\n" + string(now.input), Reach: l.s.describeReach(string(p.o.Sandbox.Level))}
+	return "", &turn.Changed{Server: t.Server, Tool: t.Tool, Digest: digest, Text: now.description + "\n" + string(now.input), Reach: l.s.describeReach()}
 }
 
 // noteUse remembers that a server was used, once a process.

@@ -29,7 +29,7 @@ func (p *Pool) Resource(ctx context.Context, in turn.Scope, server, uri string) 
 	if err != nil {
 		return failed("%s", err), nil
 	}
-	l := p.slot(ctx, in, server, s)
+	l := p.reading(ctx, in, server, s)
 	c, err := p.session(ctx, l, "")
 	if err != nil {
 		return p.lost(ctx, err)
@@ -119,7 +119,7 @@ func (p *Pool) Prompt(ctx context.Context, in turn.Scope, server, name string, a
 	if err != nil {
 		return "", err
 	}
-	l := p.slot(ctx, in, server, s)
+	l := p.reading(ctx, in, server, s)
 	c, err := p.session(ctx, l, "")
 	if err != nil {
 		return "", err

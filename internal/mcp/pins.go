@@ -480,7 +480,7 @@ func (p *Pool) pinned(l *slot, r *record, accepted string) error {
 		return nil
 	}
 	if len(r.Pins) > 0 && accepted != now.Digest && accepted != anyContent {
-		return &turn.Changed{Server: l.name, Digest: now.Digest, Text: now.describeChanges(r.Pins[0]), Reach: l.s.describeReach(string(p.o.Sandbox.Level))}
+		return &turn.Changed{Server: l.name, Digest: now.Digest, Text: now.describeChanges(r.Pins[0]), Reach: l.s.describeReach()}
 	}
 	r.Pins = append([]pin{now}, r.Pins...)
 	r.Pins = r.Pins[:min(len(r.Pins), maxPins)]

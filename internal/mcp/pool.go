@@ -165,6 +165,7 @@ var errDisabled = errors.New("is disabled by its entry")
 func (p *Pool) entry(in turn.Scope, name string) (Server, error) {
 	all, err := p.entries(in)
 	s, ok := all[name]
+	s.level = cmp.Or(in.Sandbox, string(p.o.Sandbox.Level))
 	switch {
 	case ok && s.Disabled:
 		return s, problem.WithHint(fmt.Errorf("the MCP server %s %w", name, errDisabled), "take disabled: true out of its entry")
@@ -188,7 +189,7 @@ func (p *Pool) slot(ctx context.Context, in turn.Scope, name string, s Server) *
 	if s.Workspace != "" || slices.ContainsFunc(s.Args, uses) || slices.ContainsFunc(s.Command, uses) || slices.ContainsFunc(slices.Collect(maps.Values(s.Env)), uses) {
 		dir = in.Dir
 	}
-	key := name + "\x00" + s.digest() + "\x00" + dir + "\x00" + string(s.source) + strconv.FormatBool(s.listing)
+	key := name + "\x00" + s.digest() + "\x00" + dir + "\x00" + string(s.source) + "\x00" + s.level + strconv.FormatBool(s.listing)
 	var denied []process.Denied
 	if s.Workspace == "write" && !s.listing {
 		denied = process.DeniedOf(ctx)
@@ -200,6 +201,23 @@ func (p *Pool) slot(ctx context.Context, in turn.Scope, name string, s Server) *
 		p.slots[key] = &slot{name: name, s: s, dir: dir, denied: denied, stopped: p.closed}
 	}
 	return p.slots[key]
+}
+
+// reading returns the slot for a request that is not recorded. A server that may write the workspace
+// is started without that grant for it, if it does not run already.
+func (p *Pool) reading(ctx context.Context, in turn.Scope, name string, s Server) *slot {
+	l := p.slot(ctx, in, name, s)
+	if s.Workspace != "write" {
+		return l
+	}
+	l.mu.Lock()
+	runs := l.live != nil && l.live.alive()
+	l.mu.Unlock()
+	if runs && !in.Plan {
+		return l
+	}
+	s.listing = true
+	return p.slot(ctx, in, name, s)
 }
 
 // session returns the connection of a slot, and makes it if there is none. Whenever the server is
@@ -311,7 +329,7 @@ func (p *Pool) Tools(ctx context.Context, in turn.Scope, names []string) ([]turn
 	var out []turn.Tool
 	for _, id := range ids {
 		if name := given[id]; name != "" {
-			out = append(out, all[id].tool(name, id.server, all[id].s, string(p.o.Sandbox.Level)))
+			out = append(out, all[id].tool(name, id.server, all[id].s))
 		}
 	}
 	return out, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/work/process"
+	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
 // program starts a server in the sandbox.
@@ -153,8 +154,11 @@ func (p *Pool) sandbox(s Server, temp string) process.SandboxOptions {
 	conf := p.o.Sandbox
 	conf.Private, conf.Removed = filepath.Join(temp, "private"), filepath.Join(p.o.Dir, "removed", filepath.Base(temp))
 	conf.Write, conf.Show, conf.Hide = slices.Clone(conf.Write), slices.Clone(conf.Show), slices.Clone(conf.Hide)
+	if s.level != "" {
+		conf.Level = sandbox.Level(s.level)
+	}
 	if s.Sandbox == "off" {
-		conf.Level = "off"
+		conf.Level = sandbox.Off
 	}
 	for _, path := range s.Write {
 		conf.Write = append(conf.Write, p.home(path))

@@ -24,7 +24,8 @@ func TestOffline(t *testing.T) {
 		{Server{Command: commandLine{"x"}}, "off", false, "without a sandbox"}, // as the configuration has it for all
 		{Server{URL: "https://a.example"}, "auto", false, "behind an address"},
 	} {
-		tool := definition{Name: "look"}.tool("mcp__s__look", "s", tt.s, tt.level)
+		tt.s.level = tt.level
+		tool := definition{Name: "look"}.tool("mcp__s__look", "s", tt.s)
 		if tool.Offline != tt.offline || !strings.Contains(tool.Asks, tt.words) || tool.Needs&tools.Net == 0 || tool.Taints() != tools.Untrusted {
 			t.Errorf("of the server %+v at level %q the tool is %+v", tt.s, tt.level, tool.Metadata)
 		}

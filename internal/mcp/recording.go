@@ -13,9 +13,8 @@ import (
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/internal/work/ledger"
-	"github.com/adroit-run/adroit/internal/work/overlay"
-	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // recordTimeout bounds the time to record a call's changes.
@@ -23,14 +22,15 @@ const recordTimeout = time.Minute
 
 // recorded makes a call of a tool that can write, and records changes in the workspace meanwhile
 // in the ledger, as for commands whose writes are not collected: a server keeps running, so its
-// writes cannot be.
+// writes cannot be. What changed since the previous call is recorded first.
 func (p *Pool) recorded(ctx context.Context, l *slot, t turn.Tool, env *tools.Env, call func() (tools.Result, error)) (tools.Result, error) {
-	if env == nil || env.Files == nil || t.Needs&tools.Write == 0 {
+	if env == nil || env.Files == nil || env.Files.Ledger == nil || t.Needs&tools.Write == 0 {
 		return call()
 	}
-	before, err := env.Files.Watch(ctx)
-	if before == nil && err == nil {
-		return call() // nothing is recorded
+	notes, err := settled(ctx, env.Files)
+	var before *ledger.Snapshot
+	if err == nil {
+		before, err = env.Files.Watch(ledger.Barring(ctx, l.denied))
 	}
 	if err == nil {
 		err = before.KeepIgnored(ctx)
@@ -43,18 +43,14 @@ func (p *Pool) recorded(ctx context.Context, l *slot, t turn.Tool, env *tools.En
 	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	changed, fault := before.Record(settle, ".")
-	notes := []string{before.Partial}
-	if fault == nil {
-		var barred string
-		if changed, barred, fault = takeBack(settle, before, l.denied, changed); barred != "" {
-			notes, r.Failed = append(notes, barred), true
-		}
-	}
+	barred := before.Barred()
+	r.Failed = r.Failed || barred != ""
+	notes = append(notes, before.Partial, barred)
 	if len(changed) > 0 {
 		notes = append(notes, "changed in the workspace meanwhile: "+names(changed))
 	}
 	class := rootfs.NewClassifier(p.o.Names)
-	if slices.ContainsFunc(changed, func(name string) bool { return class.Class(name).Config() }) {
+	if fault == nil && slices.ContainsFunc(changed, func(name string) bool { return class.Class(name).Config() }) {
 		// When a server ends, files that programs outside of the sandbox would obey are removed.
 		if before, fault = env.Files.Watch(settle); fault == nil {
 			notes = append(notes, p.restart(l))
@@ -64,54 +60,41 @@ func (p *Pool) recorded(ctx context.Context, l *slot, t turn.Tool, env *tools.En
 	if fault != nil {
 		notes = append(notes, "what it changed could not be recorded and cannot be undone: "+fault.Error())
 	}
+	if err := p.follow(settle, l, env.Files); err != nil {
+		notes = append(notes, "what it changes before the next call will not be recorded: "+err.Error())
+	}
 	if notes = slices.DeleteFunc(notes, func(s string) bool { return s == "" }); len(notes) > 0 && err == nil {
 		r.Text += "\n[" + strings.Join(notes, "; ") + "]"
 	}
 	return r, err
 }
 
-// takeBack undoes what a call changed of paths that a rule keeps from it. The sandbox locks those that
-// were there, where it can; what is new is as a rule wants it only now. It returns the other changes,
-// and a note.
-func takeBack(ctx context.Context, before *ledger.Snapshot, rules []process.Denied, changed []string) (left []string, note string, err error) {
-	if len(rules) == 0 || !before.Ledger.HasStep(before.Ledger.StepPath) {
-		return changed, "", nil
-	}
-	all, err := before.Ledger.Step(ctx, before.Ledger.StepPath)
+// settled records what has changed since the previous call of a server that can write, and returns
+// notes about it and about calls that were cut short.
+func settled(ctx context.Context, files *workspace.Files) (notes []string, err error) {
+	since, changed, err := files.Ledger.Settle(ctx)
 	if err != nil {
-		return changed, "", err
+		return nil, err
 	}
-	all = all.IncludeUncertain()
-	files, err := all.Changes(ctx)
-	if err != nil {
-		return changed, "", err
+	if len(changed) > 0 {
+		notes = append(notes, "changed in the workspace since the previous call, by this server or somebody else: "+names(changed))
 	}
-	dirs, err := all.Directories(ctx)
-	if err != nil {
-		return changed, "", err
+	if since != nil {
+		notes = append(notes, since.Barred())
 	}
-	var barred, why []string
-	for _, c := range slices.Concat(files, dirs) {
-		for _, name := range []string{c.Path, c.From} {
-			if rule := overlay.DenialOf(rules, name); name != "" && rule != nil {
-				why = append(why, name+" ("+rule.Rule+")")
-				barred = append(barred, c.Path, c.From) // both names of one that was moved
-			}
-		}
+	return append(notes, files.Ledger.TakeNotes()...), nil
+}
+
+// follow has the ledger keep track of what a server changes until the next call, or until the
+// workspace is closed.
+func (p *Pool) follow(ctx context.Context, l *slot, files *workspace.Files) error {
+	l.mu.Lock()
+	runs := l.live != nil && l.live.proc != nil
+	l.mu.Unlock()
+	if !runs {
+		return nil
 	}
-	if len(barred) == 0 {
-		return changed, "", nil
-	}
-	left = slices.DeleteFunc(slices.Clone(changed), func(name string) bool { return slices.Contains(barred, name) })
-	undone, err := all.Only(barred).Undo(ctx, before.Root)
-	if err != nil {
-		return changed, "", err
-	}
-	note = "taken back, since a rule is about it: " + names(why)
-	for _, s := range undone.Skipped {
-		note += "; left as it is: " + names([]string{s.Path}) + ", " + s.Reason
-	}
-	return left, note, nil
+	return files.Ledger.Follow(ledger.Barring(files.Context(ctx), l.denied), files.Dir())
 }
 
 // restart ends a server, which the next call starts again, and returns a note about the files

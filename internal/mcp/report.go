@@ -82,7 +82,7 @@ func (p *Pool) Check(ctx context.Context, in turn.Scope, name string, accept boo
 		out.Compared = append(out.Compared, f.Name)
 	}
 	add := func(d definition, state string) {
-		t := d.tool(plainName(toolID{name, d.Name}), name, s, string(p.o.Sandbox.Level))
+		t := d.tool(plainName(toolID{name, d.Name}), name, s)
 		item := turn.Item{Name: d.Name, Description: d.Description, Input: d.Input, State: state, Effect: string(t.Safe()), Asks: t.Asks != "", Unchecked: d.Unchecked}
 		for _, was := range before.Tools {
 			if was.Name == d.Name && was.Digest != d.Digest {

@@ -57,6 +57,7 @@ type Server struct {
 	Disabled     bool          `json:"disabled,omitempty" yaml:"disabled"` // it is there, and not used
 
 	source    source
+	level     string   // of the sandbox, as configured or as the job has it
 	variables []string // that a project's entry may use
 	listing   bool     // it is only started for its list of tools, and may not write the workspace
 	wanted    bool     // it came with the job, and the operator has it, too

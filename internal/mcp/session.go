@@ -437,22 +437,21 @@ func (s Server) offers(tool string) bool {
 	})
 }
 
-// offline reports whether the program of a server is kept from the network, with
-// the servers' sandbox at a level.
-func (s Server) offline(level string) bool {
-	return s.URL == "" && s.Sandbox != "off" && level != "off" && !s.Net
+// offline reports whether the program of a server is kept from the network.
+func (s Server) offline() bool {
+	return s.URL == "" && s.Sandbox != "off" && s.level != "off" && !s.Net
 }
 
 // describeReach describes what a server really can reach, for the person who is asked about a call.
-func (s Server) describeReach(level string) string {
+func (s Server) describeReach() string {
 	switch {
 	case s.URL != "":
 		return "it is behind an address"
-	case s.Sandbox == "off", level == "off":
+	case s.Sandbox == "off", s.level == "off":
 		return "its program runs without a sandbox, with the network and all files"
 	}
 	has := []string{"the network"}
-	if s.offline(level) {
+	if s.offline() {
 		has[0] = "no network"
 	}
 	if s.Workspace != "" {
@@ -467,10 +466,10 @@ func (s Server) describeReach(level string) string {
 // tool converts a definition to a tool of a job. A call reaches something outside that nobody here
 // confines, so it needs the network, is untrusted, and asks unless the server declares that it
 // changes nothing.
-func (d definition) tool(name, server string, s Server, level string) turn.Tool {
+func (d definition) tool(name, server string, s Server) turn.Tool {
 	m := tools.Metadata{
 		Name: name, Description: cmp.Or(strings.TrimSpace(d.Description), fmt.Sprintf("The tool %s of the server %s.", d.Name, server)),
-		Category: "mcp", Optionality: tools.Optional, Needs: tools.Net, Effect: tools.Unsafe, Timeout: s.Timeout, Source: string(s.source), Produces: []string{name + "/*"}, Offline: s.offline(level),
+		Category: "mcp", Optionality: tools.Optional, Needs: tools.Net, Effect: tools.Unsafe, Timeout: s.Timeout, Source: string(s.source), Produces: []string{name + "/*"}, Offline: s.offline(),
 	}
 	if s.Workspace == "write" || len(s.Write) > 0 || s.Sandbox == "off" {
 		m.Needs |= tools.Write // it can write, whatever it says: mode plan has none of its tools
@@ -492,7 +491,7 @@ func (d definition) tool(name, server string, s Server, level string) turn.Tool 
 		m.Asks = fmt.Sprintf("the server %s does not say that it only reads; it may change or delete something", server)
 	}
 	if m.Asks != "" {
-		m.Asks += "; " + s.describeReach(level)
+		m.Asks += "; " + s.describeReach()
 	}
 	if words := d.unchecked(); words != "" {
 		m.Description += "\n(" + words + ")"

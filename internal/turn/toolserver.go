@@ -58,6 +58,7 @@ type Scope struct {
 	Project []byte // the content of its trusted ProjectFile; nil for none
 	Client  []byte // servers that came with the job, in the same form; nil for none
 	Plan    bool   // the job is in mode plan: a server that is started to be asked for its tools changes nothing
+	Sandbox string // the level of the job, where it is not the operator's; empty: as configured
 	Tool    string // the only one that is of interest, as its server names it; empty: all
 }
 

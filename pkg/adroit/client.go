@@ -328,6 +328,7 @@ func (rt *Runtime) calledTool(ctx context.Context, c ToolCall) (t tools.Tool, _ 
 		if err != nil {
 			return t, ctx, err
 		}
+		scope.Sandbox = string(c.Sandbox)
 		t, err = rt.toolServers().Find(ctx, scope, c.Server, c.Name)
 		return t, turn.WithSaid(ctx, turn.Said{Nobody: true}), err
 	}
@@ -447,7 +448,7 @@ func (rt *Runtime) toolServers() catalog.Source {
 // jobServers is the scope of a job, with the servers that came with it.
 func (rt *Runtime) jobServers(dir string, c JobConfig) (turn.Scope, error) {
 	s, err := rt.serverScope(dir, c.Trust)
-	s.Client = c.Servers
+	s.Client, s.Sandbox = c.Servers, string(c.Sandbox)
 	return s, err
 }
 

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/lsp"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
@@ -84,14 +85,20 @@ func (b *Workspace) SetDenyList(n *workspace.DenyList) {
 	b.ledger.SetDenyList(n)
 }
 
-// Close kills running commands and releases the files.
+// maxSettle bounds the time for recording what servers changed after their last call.
+const maxSettle = time.Minute
+
+// Close records what servers have changed since their last call, kills running commands and releases the files.
 func (b *Workspace) Close() error {
 	var code error
 	if b.code != nil {
 		code = b.code.Close()
 	}
 	b.http.CloseIdleConnections()
-	return errors.Join(code, b.exec.Close(), b.files.Close(), b.ledger.Close())
+	ctx, cancel := context.WithTimeout(context.Background(), maxSettle)
+	defer cancel()
+	_, _, settled := b.ledger.Settle(ctx)
+	return errors.Join(code, settled, b.exec.Close(), b.files.Close(), b.ledger.Close())
 }
 
 // Env returns the whole environment of tools.

@@ -42,7 +42,12 @@ const maxCompare = time.Minute
 func (s *Snapshot) record(ctx context.Context, reported []string) (changed []string, err error) {
 	l := s.Ledger
 	if s.changed != nil {
-		return s.changed, s.settle(true)
+		return s.finish(ctx, true)
+	}
+	if s.reopened { // only what was in the ledger before the kill is taken back
+		if _, err := s.takeBack(ctx); err != nil {
+			return nil, err
+		}
 	}
 	r, changed, err := s.compare(ctx, reported)
 	if err == nil {
@@ -60,10 +65,26 @@ func (s *Snapshot) record(ctx context.Context, reported []string) (changed []str
 			return nil, err
 		}
 	}
+	if s.reopened || s.follows {
+		s.nameBarred(r.Changes)
+	}
 	if err := s.nameGit(); err != nil {
 		return nil, err
 	}
 	s.changed = append([]string{}, changed...)
+	return s.finish(ctx, news)
+}
+
+// finish takes back what is denied and ends a snapshot whose changes are in the ledger. A kill
+// before its end leaves all of it to Recover.
+func (s *Snapshot) finish(ctx context.Context, news bool) (changed []string, err error) {
+	var back []string
+	if !s.reopened {
+		if back, err = s.takeBack(ctx); err != nil {
+			return nil, err
+		}
+	}
+	changed = slices.DeleteFunc(slices.Clone(s.changed), func(name string) bool { return slices.Contains(back, name) })
 	return changed, s.settle(news)
 }
 
@@ -91,12 +112,6 @@ func (s *Snapshot) watchAfter(ctx context.Context, changed bool) error {
 		return s.Watch(ctx, t)
 	}
 	return nil
-}
-
-// temporary reports whether a name is one that only adroit's tools give.
-func temporary(p string) bool {
-	ok, _ := path.Match(".adroit-*", path.Base(p))
-	return ok
 }
 
 // compare finds the differences from the snapshot.
@@ -174,8 +189,8 @@ func stateOrNothing(t *rootfs.Tree, p string) (rootfs.State, error) {
 // nameGit notes which git directories in the workspace a command removed or made: an undo
 // leaves them as they are.
 func (s *Snapshot) nameGit() error {
-	if s.reopened {
-		return nil // what there was is not known
+	if s.reopened || s.follows {
+		return nil // what there was is not known, or nothing shows whose the difference is
 	}
 	t, err := rootfs.Open(s.Root)
 	if err != nil {

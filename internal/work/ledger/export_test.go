@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
@@ -8,6 +9,17 @@ import (
 
 // Undos returns the number of undos begun.
 func (l *Ledger) Undos() int { return l.undone }
+
+// RecordOnly records what has changed since a snapshot, and dies before it takes anything back.
+func (s *Snapshot) RecordOnly(ctx context.Context) error {
+	r, _, err := s.compare(ctx, nil)
+	if err != nil {
+		return err
+	}
+	s.Ledger.mu.Lock()
+	defer s.Ledger.mu.Unlock()
+	return s.Ledger.add(r, true)
+}
 
 // CrashTemp is the temporary file of an undo that crashed.
 const CrashTemp = ".adroit-crash.tmp"

@@ -162,6 +162,10 @@ func (l *Ledger) SetDenyList(n *rootfs.DenyList) { l.DenyList = n }
 // of files beyond that are recorded but cannot be undone. Files that have not changed since an
 // earlier Snapshot are not read again.
 func (l *Ledger) Snapshot(ctx context.Context, root string) (*Snapshot, error) {
+	return l.snapshot(ctx, root, false)
+}
+
+func (l *Ledger) snapshot(ctx context.Context, root string, follows bool) (*Snapshot, error) {
 	if err := l.Recover(ctx); err != nil {
 		return nil, err
 	}
@@ -176,10 +180,14 @@ func (l *Ledger) Snapshot(ctx context.Context, root string) (*Snapshot, error) {
 	l.mu.Lock()
 	began, moves := len(l.entries), len(l.moves)
 	l.mu.Unlock()
-	s := &Snapshot{Ledger: l, began: began, Root: root, unkept: map[string]bool{}, exclude: excludeOf(t)}
+	s := &Snapshot{Ledger: l, began: began, Root: root, unkept: map[string]bool{}, exclude: excludeOf(t), follows: follows}
+	s.barred, _ = ctx.Value(barredKey{}).([]Denied)
 	s.index, s.prefix = l.indexed(ctx, t)
 	if s.before, s.dirty, err = s.scan(ctx, t, true); err != nil {
 		return nil, err
+	}
+	if follows {
+		return s, s.save() // what moves references meanwhile is as a rule a person
 	}
 	if s.refs, err = l.readRefs(ctx, t, s.index, true); err != nil {
 		s.unread = err

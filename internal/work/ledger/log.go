@@ -77,6 +77,7 @@ type log struct {
 	peeked    bool                                 // the maps have what no record has; see peek
 	JoinPoint func(string)                         // for tests: called at each point of joining a command's changes
 	overlays  func(context.Context, *Ledger) error // see OpenLedger
+	followed  *Snapshot                            // see Follow
 	later     []string                             // what the reader of the next command's output should know
 }
 

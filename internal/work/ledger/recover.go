@@ -33,7 +33,12 @@ func (l *Ledger) Recover(ctx context.Context) error {
 		case errors.Is(err, errDamaged):
 			err = l.abandon(file, err)
 		case err == nil && s != nil:
-			_, err = s.Record(ctx)
+			l.mu.Lock()
+			l.active[file] = true // an undo of what it created recovers, too
+			l.mu.Unlock()
+			if _, err = s.Record(ctx); s.Barred() != "" {
+				l.AddNotes("a call was cut short: " + s.Barred())
+			}
 		}
 		if err != nil {
 			return err

@@ -25,7 +25,7 @@ func (s *Snapshot) save() error {
 	if err := l.begin(); err != nil {
 		return err
 	}
-	p := pending{Root: s.Root, Step: l.StepPath, Partial: s.Partial, Began: s.began, Refs: s.refs, Before: make([]PathChange, 0, len(s.before))}
+	p := pending{Root: s.Root, Step: l.StepPath, Partial: s.Partial, Began: s.began, Refs: s.refs, Barred: s.barred, Follows: s.follows, Before: make([]PathChange, 0, len(s.before))}
 	for _, name := range slices.Sorted(maps.Keys(s.before)) {
 		p.Before = append(p.Before, PathChange{Path: rootfs.RawName(name), Before: s.before[name]})
 	}
@@ -77,6 +77,8 @@ type pending struct {
 	Prefix  string           `json:"prefix,omitempty"`
 	Refs    *refState        `json:"refs,omitempty"`
 	Gone    []rootfs.RawName `json:"gone,omitempty"` // files of the index that were not there
+	Barred  []Denied         `json:"barred,omitempty"`
+	Follows bool             `json:"follows,omitempty"`
 }
 
 // saveIndex copies git's index, once for all snapshots that go by it.
@@ -111,7 +113,7 @@ func (l *Ledger) readSnapshot(file string) (*Snapshot, error) {
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	s := &Snapshot{Ledger: l.At(p.Step), Root: p.Root, Partial: p.Partial, began: p.Began, refs: p.Refs, saved: filepath.Base(p.Index), File: file, before: map[string]rootfs.State{}, unkept: map[string]bool{}}
+	s := &Snapshot{Ledger: l.At(p.Step), Root: p.Root, Partial: p.Partial, began: p.Began, refs: p.Refs, barred: p.Barred, follows: p.Follows, saved: filepath.Base(p.Index), File: file, before: map[string]rootfs.State{}, unkept: map[string]bool{}}
 	for _, d := range p.Before {
 		s.before[string(d.Path)] = d.Before
 	}

@@ -57,6 +57,10 @@ type Snapshot struct {
 	ownGit   bool      // see OwnGit
 	saved    string    // the copy of the index in the ledger
 	vanished bool      // compare found something that git listed before and does not list now
+	follows  bool      // see Follow
+	barred   []Denied  // see Barring
+	// takenBack and left are the names of Barred, with the rules.
+	takenBack, left []Skipped
 	// Partial explains why the record is incomplete, if it is: changes to the missing files are
 	// not in the record and cannot be undone.
 	Partial string

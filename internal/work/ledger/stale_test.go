@@ -1,9 +1,11 @@
 package ledger_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -97,5 +99,94 @@ func TestLost(t *testing.T) {
 	s.Digest = ""
 	if want := (ledger.Stale{Changed: []string{"fifo", "folder"}, Deleted: []string{"gone.txt"}}); err != nil || !reflect.DeepEqual(s, want) {
 		t.Errorf("got %+v, %v; want %+v", s, err, want)
+	}
+}
+
+// TestBarred: what was created under a denied name is taken back when the snapshot is recorded,
+// also after a kill between the record and that. What only a comparison after the kill finds, and
+// what was there before, is named and left: a person may have written it.
+func TestBarred(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		run        func(t *testing.T, s *ledger.Snapshot)
+		gone, kept string // of new.law, in the notes
+	}{
+		{"recorded", func(t *testing.T, s *ledger.Snapshot) {
+			changed, err := s.Record(t.Context(), ".")
+			must(t, err)
+			if want := []string{"free.txt", "old.law"}; !reflect.DeepEqual(changed, want) {
+				t.Errorf("the changes that stay are %q, want %q", changed, want)
+			}
+		}, "taken back, since a rule is about it: new.law (no laws)", "left as it is, since a person may have changed it: old.law (no laws)"},
+		{"killed before it is taken back", func(t *testing.T, s *ledger.Snapshot) { must(t, s.RecordOnly(t.Context())) },
+			"taken back, since a rule is about it: new.law (no laws)", "left as it is, since a person may have changed it: old.law (no laws)"},
+		{"killed in the call", func(*testing.T, *ledger.Snapshot) {}, "", "left as it is, since a person may have changed it: new.law (no laws), old.law (no laws)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, home := t.TempDir(), t.TempDir()
+			write := func(name, text string) { must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)) }
+			write("old.law", "old")
+			led, err := ledger.Open(home, nil)
+			must(t, err)
+			s, err := led.At("1").Snapshot(ledger.Barring(t.Context(), []ledger.Denied{{Path: "*.law", Rule: "no laws"}}), dir)
+			must(t, err)
+			write("old.law", "changed")
+			write("new.law", "new")
+			write("free.txt", "free")
+			tt.run(t, s)
+			notes := s.Barred()
+			must(t, led.Close())
+			if notes == "" {
+				led, err = ledger.Open(home, nil)
+				must(t, err)
+				defer led.Close()
+				must(t, led.Recover(t.Context()))
+				notes = strings.Join(led.TakeNotes(), "\n")
+			}
+			if !strings.Contains(notes, tt.gone) || !strings.Contains(notes, tt.kept) {
+				t.Errorf("the notes are %q", notes)
+			}
+			_, err = os.Stat(filepath.Join(dir, "new.law"))
+			if old, _ := os.ReadFile(filepath.Join(dir, "old.law")); (err == nil) != (tt.gone == "") || string(old) != "changed" {
+				t.Errorf("new.law: %v, old.law: %q", err, old)
+			}
+			if left, _ := filepath.Glob(filepath.Join(home, "pending-*")); len(left) > 0 {
+				t.Errorf("%q is left", left)
+			}
+		})
+	}
+}
+
+// TestFollow: what changes between Follow and Settle, and is in no other record, is uncertain and
+// no evidence; also after a kill.
+func TestFollow(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		dir, home := t.TempDir(), t.TempDir()
+		led, err := ledger.Open(home, nil)
+		must(t, err)
+		must(t, led.At("1").Follow(t.Context(), dir))
+		files, err := workspace.Open(dir, led)
+		must(t, err)
+		must(t, files.At("2").WriteFile("ours.txt", []byte("ours")))
+		must(t, os.WriteFile(filepath.Join(dir, "late.txt"), []byte("late"), 0o600))
+		if killed {
+			must(t, files.Close())
+			must(t, led.Close())
+			led, err = ledger.Open(home, nil)
+			must(t, err)
+			must(t, led.Recover(t.Context()))
+		} else if s, changed, err := led.Settle(t.Context()); err != nil || s == nil || !reflect.DeepEqual(changed, []string{"late.txt"}) {
+			t.Errorf("settled with %v, %q, %v", s, changed, err)
+		}
+		got, err := led.Changes(t.Context())
+		must(t, err)
+		var all []string
+		for _, c := range got {
+			all = append(all, fmt.Sprintf("%s of step %s, uncertain: %v, reported: %v", c.Path, c.Step, c.Uncertain, c.Reported))
+		}
+		if want := []string{"late.txt of step 1, uncertain: true, reported: false", "ours.txt of step 2, uncertain: false, reported: false"}; !reflect.DeepEqual(all, want) {
+			t.Errorf("killed %v: the changes are\n%q\nwant\n%q", killed, all, want)
+		}
+		must(t, led.Close())
 	}
 }

@@ -43,7 +43,7 @@ type note struct {
 	Excludes string `json:"excludes,omitempty"`
 	Kept     bool   `json:"kept,omitempty"`
 	// Denied are the paths that the command must not change, even if another process joins it.
-	Denied []Denied `json:"denied,omitempty"`
+	Denied []ledger.Denied `json:"denied,omitempty"`
 }
 
 // Path returns the directory for sandbox.Policy.Collect.
@@ -57,7 +57,7 @@ func (o *Overlay) upper() string { return filepath.Join(o.dir, "upper") }
 // New prepares the directories of an overlay for a command that belongs to the snapshot and must
 // not change the denied paths. It returns once the times of files distinguish later changes from
 // earlier ones.
-func New(ctx context.Context, led *ledger.Ledger, s *ledger.Snapshot, denied []Denied) (*Overlay, error) {
+func New(ctx context.Context, led *ledger.Ledger, s *ledger.Snapshot, denied []ledger.Denied) (*Overlay, error) {
 	fail := func(err error) (*Overlay, error) {
 		return nil, fmt.Errorf("preparing the overlay for the command's changes: %w", err)
 	}

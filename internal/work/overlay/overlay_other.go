@@ -26,7 +26,7 @@ func (*Support) Usable(string, string) string { return "this system has no overl
 
 func (*Support) Fits(string, []string) string { return "this system has no overlays" }
 
-func New(context.Context, *ledger.Ledger, *ledger.Snapshot, []Denied) (*Overlay, error) {
+func New(context.Context, *ledger.Ledger, *ledger.Snapshot, []ledger.Denied) (*Overlay, error) {
 	return nil, errors.ErrUnsupported
 }
 

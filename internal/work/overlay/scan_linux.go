@@ -111,7 +111,7 @@ func (j *joiner) visit(ctx context.Context, upper, lower int, p string, opaque, 
 		j.ops = append(j.ops, op)
 		return nil
 	}
-	if rule := DenialOf(j.o.Denied, p); rule != nil && (op.low == nil || op.low.Mode&unix.S_IFMT != kind || kind != unix.S_IFDIR) {
+	if rule := ledger.DenialOf(j.o.Denied, p); rule != nil && (op.low == nil || op.low.Mode&unix.S_IFMT != kind || kind != unix.S_IFDIR) {
 		j.deny(op, rule)
 		return nil
 	}
@@ -127,7 +127,7 @@ func (j *joiner) visit(ctx context.Context, upper, lower int, p string, opaque, 
 		}
 		if len(j.report.Denied) > denied {
 			j.ops = j.ops[:ops]
-			j.deny(op, &Denied{Rule: j.report.Denied[denied].Reason}) // a person is shown texts, not what takes their place
+			j.deny(op, &ledger.Denied{Rule: j.report.Denied[denied].Reason}) // a person is shown texts, not what takes their place
 			return nil
 		}
 		op.low = nil
@@ -167,7 +167,7 @@ func (j *joiner) visitDir(ctx context.Context, op operation, upper, lower int, o
 		return err
 	}
 	j.ops[at].after = len(j.ops)
-	if op.kind == opDir && DenialOf(j.o.Denied, p) != nil {
+	if op.kind == opDir && ledger.DenialOf(j.o.Denied, p) != nil {
 		j.ops[at].kind = opNothing
 	} else if op.kind == opDir { // its mode and times come last, when what is in it has been changed
 		j.ops = append(j.ops, op)
@@ -178,7 +178,7 @@ func (j *joiner) visitDir(ctx context.Context, op operation, upper, lower int, o
 
 // deny leaves what lies in the workspace as a rule wants it. What the command wrote is kept
 // aside, unless it is the same.
-func (j *joiner) deny(op operation, rule *Denied) {
+func (j *joiner) deny(op operation, rule *ledger.Denied) {
 	op.kind, op.why, op.denied, op.asked = opKeep, rule.Rule, true, rule.Ask
 	if op.low != nil && j.equal(op.path) {
 		op.kind = opDrop
@@ -197,7 +197,7 @@ func (j *joiner) gone(ctx context.Context, lower int, p string, quiet bool) erro
 		return nil
 	}
 	op.traits = ledger.TraitsAt(lower, name, op.low).Changed(ledger.Traits{})
-	if rule := DenialOf(j.o.Denied, p); rule != nil {
+	if rule := ledger.DenialOf(j.o.Denied, p); rule != nil {
 		j.report.Denied = append(j.report.Denied, ledger.Skipped{Path: p, Reason: rule.Rule})
 		return nil
 	}

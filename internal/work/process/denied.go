@@ -12,12 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
-	"github.com/adroit-run/adroit/internal/work/overlay"
+	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
 // Denied is a path that commands must not change, with the rule that denies it.
-type Denied = overlay.Denied
+type Denied = ledger.Denied
 
 type deniedKey struct{}
 
@@ -53,7 +53,7 @@ func (p *Process) lock(t *rootfs.Tree) error {
 		case d.IsDir() && d.Name() == ".git":
 			return fs.SkipDir
 		}
-		rule := overlay.DenialOf(p.denied, rel)
+		rule := ledger.DenialOf(p.denied, rel)
 		if rule == nil || !d.IsDir() && !d.Type().IsRegular() {
 			return nil
 		}
@@ -96,7 +96,7 @@ func (p *Process) fix(t *rootfs.Tree, rel string) {
 func (p *Process) deniedNote(changed []string) string {
 	var list []string
 	for _, c := range changed {
-		if rule := overlay.DenialOf(p.denied, c); rule != nil {
+		if rule := ledger.DenialOf(p.denied, c); rule != nil {
 			list = append(list, c+" ("+rule.Rule+")")
 		}
 	}

@@ -51,7 +51,7 @@ type Process struct {
 	stop              chan struct{} // closed to ask for the end
 	stopped           sync.Once
 
-	denied []overlay.Denied // that it must not change
+	denied []ledger.Denied // that it must not change
 
 	mu    sync.Mutex
 	final *Output
