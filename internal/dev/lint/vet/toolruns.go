@@ -3,64 +3,80 @@ package main
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
 )
 
-// toolRunners may run the body of a tool: the handlers of steps, the test kits, and describe_tool,
-// which calls the program's own body of it.
-var toolRunners = []string{"internal/host", "pkg/tools", "internal/host/catalog"}
+// toolRunners are the functions that may run the body of a tool, by package: the one that others
+// call, the handlers of steps, and describe_tool, which calls the program's own body of it. A new
+// function beside them is found, exported or not.
+var toolRunners = map[string][]string{
+	"pkg/tools":             {"Run", "Check"},
+	"internal/host":         {"permitted"},
+	"internal/host/catalog": {"describe", "serverTool"},
+}
 
 // toolRuns finds where a tool is run past the one chain of schema, rules, mode, taint,
 // approval and redaction, which internal/host has.
 var toolRuns = &analysis.Analyzer{
 	Name: "toolruns",
-	Doc:  "report calls and values of tools.Tool.Run and tools.Tool.Call outside of internal/host",
+	Doc:  "report calls and values of what runs tools outside of the functions that may",
 	Run: func(pass *analysis.Pass) (any, error) {
 		pkg, ours := strings.CutPrefix(strings.TrimSuffix(pass.Pkg.Path(), "_test"), project+"/")
 		if !ours || !isProduct(pkg) {
 			return nil, nil
 		}
-		for _, allowed := range toolRunners {
-			if pkg == allowed || strings.HasPrefix(pkg, allowed+"/") {
-				return nil, nil
-			}
-		}
 		for _, f := range pass.Files {
 			if strings.HasSuffix(pass.Fset.Position(f.Pos()).Filename, "_test.go") {
 				continue
 			}
-			set := map[ast.Expr]bool{} // a body that is given to a tool
-			ast.Inspect(f, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.AssignStmt:
-					for _, to := range n.Lhs {
-						set[to] = true
-					}
-				case *ast.SelectorExpr:
-					if s := pass.TypesInfo.Selections[n]; s != nil && isBody(s) && !set[n] {
-						pass.Reportf(n.Pos(), "a tool is run past rules, mode, secrets and approval; perform its step with internal/host")
-					}
+			for _, d := range f.Decls {
+				if fn, ok := d.(*ast.FuncDecl); !ok || !slices.Contains(toolRunners[pkg], fn.Name.Name) {
+					reportBodies(pass, d)
 				}
-				return true
-			})
+			}
 		}
 		return nil, nil
 	},
 }
 
-// isBody reports whether a selection is the body of a tool, or a function that runs it, called or
-// taken as a value.
-func isBody(s *types.Selection) bool {
-	name := s.Obj().Name()
-	return isTool(s.Recv()) && (s.Kind() == types.FieldVal && name == "Call" || s.Kind() != types.FieldVal && name == "Run")
+// reportBodies reports the bodies of tools in a declaration that are not given to a tool.
+func reportBodies(pass *analysis.Pass, d ast.Decl) {
+	set := map[ast.Expr]bool{}
+	ast.Inspect(d, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			for _, to := range n.Lhs {
+				set[to] = true
+			}
+		case *ast.SelectorExpr:
+			if s := pass.TypesInfo.Selections[n]; s != nil && isBody(s.Obj()) && !set[n] {
+				pass.Reportf(n.Pos(), "a tool is run past rules, mode, secrets and approval; perform its step with internal/host")
+			}
+		}
+		return true
+	})
 }
 
-func isTool(t types.Type) bool {
-	if p, ok := t.(*types.Pointer); ok {
-		t = p.Elem()
+// bodies are the fields and methods that run a tool, by package.
+var bodies = map[string][]string{"pkg/tools": {"Tool.Call", "Tool.Run"}, "internal/turn": {"Servers.Call"}, "internal/mcp": {"Pool.Call"}}
+
+// isBody reports whether a field or method runs a tool, whatever embeds its type or was
+// converted from it.
+func isBody(o types.Object) bool {
+	if o.Pkg() == nil {
+		return false
 	}
-	n, ok := t.(*types.Named)
-	return ok && n.Obj().Name() == "Tool" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == project+"/pkg/tools"
+	pkg, ours := strings.CutPrefix(o.Pkg().Path(), project+"/")
+	return ours && slices.ContainsFunc(bodies[pkg], func(body string) bool {
+		of, name, _ := strings.Cut(body, ".")
+		t := o.Pkg().Scope().Lookup(of)
+		if t == nil || o.Name() != name {
+			return false
+		}
+		member, _, _ := types.LookupFieldOrMethod(t.Type(), true, o.Pkg(), name)
+		return member == o
+	})
 }

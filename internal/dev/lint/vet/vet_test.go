@@ -48,6 +48,40 @@ var fixtures = map[string]struct {
 	"writes": {map[string]string{"internal/x/x.go": "package x\n\nimport \"os\"\n\nvar _ = os.WriteFile(\"a\", nil, 0)\n"}, "x.go:5:"},
 }
 
+// TestToolRuns: ways around the chain are found in every package, also in those that have it, and
+// the functions that may run tools are not.
+func TestToolRuns(t *testing.T) {
+	const tool = "package tools\n\ntype Tool struct{ Name string; Call func() }\n\nfunc (t Tool) Run() { t.Call() }\n\nfunc New(f func()) (t Tool) { t.Call = f; return t }\n"
+	imports := func(name, text string) string {
+		return "package " + name + "\n\nimport \"" + project + "/pkg/tools\"\n\n" + text
+	}
+	for name, test := range map[string]struct {
+		file, text string
+		fine       bool
+	}{
+		"what may":                      {file: "internal/host/permission.go", text: imports("host", "func permitted(t tools.Tool) { t.Run() }\n"), fine: true},
+		"an exported function":          {file: "pkg/tools/now.go", text: "package tools\n\nfunc Now(t Tool) { t.Call() }\n"},
+		"a method":                      {file: "pkg/tools/set.go", text: "package tools\n\ntype Set struct{ all []Tool }\n\nfunc (s *Set) Do() { s.all[0].Run() }\n"},
+		"a function value in a struct":  {file: "pkg/tools/op.go", text: "package tools\n\ntype Op struct{ Do func() }\n\nfunc Of(t Tool) Op { return Op{Do: t.Run} }\n"},
+		"a function of the host":        {file: "internal/host/x.go", text: imports("host", "func Straight(t tools.Tool) { t.Run() }\n")},
+		"a variable":                    {file: "pkg/tools/var.go", text: "package tools\n\nvar Do = Tool.Run\n"},
+		"a type that embeds a tool":     {file: "internal/x/x.go", text: imports("x", "type mine struct{ tools.Tool }\n\nfunc F(m mine) { m.Call() }\n")},
+		"a type converted from one":     {file: "internal/x/x.go", text: imports("x", "type bare tools.Tool\n\nfunc F(t tools.Tool) { bare(t).Call() }\n")},
+		"the servers past their caller": {file: "internal/turn/t.go", text: "package turn\n\ntype Servers interface{ Call() }\n\nfunc F(s Servers) { s.Call() }\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, out := module(t, map[string]string{"go.mod": "module " + project + "\n\ngo 1.26\n", "pkg/tools/tool.go": tool, test.file: test.text})
+			all := suite
+			defer func() { suite = all }()
+			suite = []*analysis.Analyzer{toolRuns}
+			_, err := c.check(here)
+			if found := strings.Contains(out.String(), "a tool is run past rules"); err != nil || found == test.fine {
+				t.Errorf("%v:\n%s", err, out)
+			}
+		})
+	}
+}
+
 // Each rule of this project fires; a new rule needs a fixture.
 func TestEachRuleFires(t *testing.T) {
 	ours := map[string]bool{}
