@@ -284,6 +284,25 @@ func TestUndoAfterTheNewestEditIsTakenBack(t *testing.T) {
 	}
 }
 
+// A file was moved without a note of it, as joining a copy does, and somebody works on under its
+// old name: what was in it stays where it is, since an undo does not bring it back.
+func TestUndoKeepsWhatWasMoved(t *testing.T) {
+	f, led, dir := workspacetest.Open(t)
+	a := filepath.Join(dir, "a")
+	dirtest.Write(t, a, "the person's\n")
+	_, err := f.ReadFile("a")
+	dirtest.Must(t, err)
+	dirtest.Must(t, f.At("1").WriteFile("b", []byte("the person's\n")))
+	dirtest.Must(t, f.At("1").Remove("a"))
+	dirtest.Must(t, f.At("2").WriteFile("a", []byte("job\n")))
+	dirtest.Write(t, a, "somebody\n")
+	report, err := led.Undo(t.Context(), dir)
+	dirtest.Must(t, err)
+	if dirtest.Content(t, a) != "somebody\n" || dirtest.Content(t, filepath.Join(dir, "b")) != "the person's\n" || len(report.Skipped) != 2 {
+		t.Errorf("%+v, %q", report, dirtest.Tree(t, dir))
+	}
+}
+
 // The newest record is of an undo that a crash prevented.
 func TestUndoGoesOnAfterACrash(t *testing.T) {
 	f, led, dir := workspacetest.Open(t)

@@ -107,7 +107,9 @@ func (u *undoing) plan(ns []net) []*goal {
 		// What it was like may be nowhere but under the name that it was moved to.
 		left[n.path] = n.orig().Type == rootfs.TypeFile || len(n.foreign()) > 0
 		for _, s := range n.all {
-			kept[s.Digest] = kept[s.Digest] || s.Type == rootfs.TypeFile && len(n.foreign()) > 0
+			// A copy that was joined has no note of a rename: what was in the file may be under any name.
+			own := s.Equal(n.orig()) && s.Size > 0
+			kept[s.Digest] = kept[s.Digest] || s.Type == rootfs.TypeFile && (own || len(n.foreign()) > 0)
 		}
 		u.foreignLines(n, lines)
 	}
@@ -155,7 +157,7 @@ func (u *undoing) plan(ns []net) []*goal {
 		if !moved && !kept[g.last.After.Digest] && !u.takes(g, lines) {
 			return false
 		}
-		u.skip(g.path, errSkip("it has what somebody else wrote to a file that is left alone"))
+		u.skip(g.path, errSkip("it has what was in a file that is left alone"))
 		return true
 	})
 }
