@@ -55,6 +55,9 @@ func (rt *Runtime) Steps(ctx context.Context, ref string) (*StepList, error) {
 	}
 	list := &StepList{Job: j.ID, Steps: []Step{}}
 	led, err := jobdir.OpenLedger(rt.data(), j.ID)
+	if err == nil && led == nil {
+		list.Incomplete, err = rt.incompleteWithout(ctx, j.ID)
+	}
 	if err != nil || led == nil {
 		return list, asError(err)
 	}
@@ -93,6 +96,9 @@ func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, er
 	}
 	d := &Diff{Job: j.ID, Changes: []ledger.Change{}}
 	led, err := jobdir.OpenLedger(rt.data(), j.ID)
+	if err == nil && led == nil {
+		d.Incomplete, err = rt.incompleteWithout(ctx, j.ID)
+	}
 	if err != nil || led == nil {
 		return d, asError(err)
 	}
@@ -149,6 +155,9 @@ func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoRepo
 	}
 	report := &UndoReport{Job: j.ID}
 	led, err := jobdir.OpenLedger(rt.data(), j.ID)
+	if err == nil && led == nil {
+		report.Incomplete, err = rt.incompleteWithout(ctx, j.ID)
+	}
 	if err != nil {
 		return nil, problem.AsError(err)
 	}

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"iter"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -281,9 +283,48 @@ func (rt *Runtime) changed(id string) bool {
 	return ledger.Recorded(filepath.Join(rt.home, id, "ledger"))
 }
 
+// recordGone returns why nothing is known of what a job changed: it has worked on files, and has no
+// record of changes any more. It returns "" if it has one, or did not work on files.
+func (rt *Runtime) recordGone(ctx context.Context, id string) (string, error) {
+	dir := filepath.Join(rt.home, id, "ledger")
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return "", nil // what is wrong with it, whoever opens it reports
+	}
+	store, err := rt.store(ctx)
+	if err != nil {
+		return "", err
+	}
+	set, err := rt.tools()
+	if err != nil {
+		return "", err
+	}
+	for ev, err := range store.Events(ctx, id, 0, false) {
+		if err != nil {
+			return "", err
+		}
+		if ev.Kind == event.StepFinished && ev.Step == turn.ToolStep && toolNeeds(set, ev.Name) {
+			return "its record of changes is gone, and what it changed is not known: " + dir, nil
+		}
+	}
+	return "", nil
+}
+
+// incompleteWithout returns what makes the record of a job incomplete that has no ledger.
+func (rt *Runtime) incompleteWithout(ctx context.Context, id string) ([]string, error) {
+	gone, err := rt.recordGone(ctx, id)
+	if err != nil || gone == "" {
+		return nil, err
+	}
+	return []string{gone}, nil
+}
+
 func (rt *Runtime) changes(ctx context.Context, id string) ChangeSummary {
 	s := ChangeSummary{Changed: rt.changed(id)}
 	led, err := jobdir.OpenLedger(rt.data(), id)
+	if err == nil && led == nil {
+		s.Incomplete, err = rt.incompleteWithout(ctx, id)
+		s.Changed = len(s.Incomplete) > 0 // perhaps
+	}
 	if err != nil {
 		s.Unreadable, s.Incomplete = err.Error(), []string{err.Error()}
 	}

@@ -166,7 +166,7 @@ func (rt *Runtime) Doctor(ctx context.Context, q DoctorQuery) ([]Finding, error)
 		return nil, err
 	}
 	d := rt.o.doctor(q)
-	d.Jobs, d.Tools, d.TestCommand = rt.data(), rt.tools, rt.testCommandIn
+	d.Jobs, d.Tools, d.TestCommand, d.RecordGone = rt.data(), rt.tools, rt.testCommandIn, rt.recordGone
 	d.Agents = func(ctx context.Context) (int, error) {
 		l, err := rt.Agents(ctx, Scope{})
 		if err == nil {

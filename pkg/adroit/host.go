@@ -198,9 +198,18 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 	}
 	rt.o.guardOwn()
 	hide := rt.o.Secrets.With(rt.fileSecrets(ctx, j.Dir)...).With(catalog.Secrets(c.Servers)...)
+	gone, err := rt.recordGone(ctx, j.ID)
+	if err != nil {
+		return nil, nil, err
+	}
 	b, err := rt.openWorkspaces(j, c, hide)
 	if err != nil {
 		return nil, nil, err
+	}
+	if gone != "" { // which the new one that was just made does not show
+		if err := b.NoteGone(gone); err != nil {
+			return nil, nil, errors.Join(err, b.Close())
+		}
 	}
 	runners := hooks.In(b.Dir, rt.o.Hooks)
 	h.New = rt.neverBefore(b)

@@ -1,10 +1,12 @@
 package adroit_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 // besideJob are files beside a job that a power cut or a hand can damage. The last ones
@@ -24,7 +27,7 @@ var besideJob = []string{"host.json", "worktree.json", "job.json", "lock", "name
 // can be shown, goes on, is done again, undone and removed; the worktree of this
 // version's can be merged.
 func TestUnknownFiles(t *testing.T) {
-	for _, how := range []string{"empty", "garbage", "removed"} {
+	for _, how := range []string{"empty", "garbage", "removed", "a directory"} {
 		for _, version := range []string{"this", "earlier"} {
 			t.Run(how+"/"+version, func(t *testing.T) { unknownFiles(t, how, version == "earlier") })
 		}
@@ -70,6 +73,9 @@ func unknownFiles(t *testing.T, how string, earlier bool) {
 			dirtest.Write(t, file, note)
 		case how == "removed":
 			_ = os.Remove(file)
+		case how == "a directory":
+			_ = os.Remove(file)
+			dirtest.Must(t, os.MkdirAll(file, 0o700))
 		case how == "empty":
 			dirtest.Write(t, file, "")
 		default:
@@ -122,6 +128,113 @@ func unknownFiles(t *testing.T, how string, earlier bool) {
 	left, err := os.ReadDir(filepath.Join(data, "worktrees"))
 	if err != nil || len(left) > 0 && !(earlier && how == "removed") { // of which nothing is known
 		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
+// recordsOfChanges are the files and directories without which nobody knows what a job changed.
+var recordsOfChanges = []string{"ledger/journal", "ledger", "."}
+
+// TestDamagedRecords damages each file beside a job in each way. A job whose record of changes is
+// damaged is never one that changed nothing: show, diff, steps, undo and doctor name the record,
+// also after the job has gone on; whatever is damaged, the job goes on and can be removed.
+func TestDamagedRecords(t *testing.T) {
+	dir, from := field(t), t.TempDir()
+	rt, err := adroit.Open(t.Context(), treesOptions(dir, from))
+	dirtest.Must(t, err)
+	s, err := rt.Submit(t.Context(), adroit.Request{Target: "worker", Input: agents.Input{Prompt: put("new.txt", "new\n") + put("a.txt", "b\n"), Approve: executor.ApproveAll}})
+	dirtest.Must(t, err)
+	finish(t, rt, s.Job.ID)
+	dirtest.Must(t, rt.Close())
+	before := dirtest.Content(t, filepath.Join(dir, "a.txt"))
+	for _, name := range slices.Concat(recordsOfChanges, []string{"ledger/journal-synced"}, besideJob[:6]) {
+		for _, how := range []string{"empty", "half", "garbage", "a directory", "unreadable", "missing"} {
+			if whole := name == "ledger" || name == "."; whole && how != "missing" {
+				continue // of a directory there is no half
+			}
+			t.Run(name+"/"+how, func(t *testing.T) {
+				data := t.TempDir()
+				dirtest.Must(t, os.CopyFS(data, os.DirFS(from)))
+				dirtest.Write(t, filepath.Join(dir, "new.txt"), "new\n")
+				dirtest.Write(t, filepath.Join(dir, "a.txt"), before)
+				damage(t, filepath.Join(data, "jobs", s.Job.ID, name), how)
+				damaged(t, treesOptions(dir, data), s.Job.ID, slices.Contains(recordsOfChanges, name) && (how != "unreadable" || os.Geteuid() != 0))
+			})
+		}
+	}
+}
+
+// damage damages a file.
+func damage(t *testing.T, file, how string) {
+	t.Helper()
+	old, _ := os.ReadFile(file) // some are not there
+	if how != "missing" {
+		dirtest.Must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	}
+	switch how {
+	case "half":
+		dirtest.Write(t, file, string(old[:len(old)/2]))
+	case "empty":
+		dirtest.Write(t, file, "")
+	case "garbage":
+		dirtest.Write(t, file, "\x00\x00{\n\x00{\n"+string(old))
+	case "unreadable":
+		dirtest.Write(t, file, string(old))
+		dirtest.Must(t, os.Chmod(file, 0))
+	default:
+		dirtest.Must(t, os.RemoveAll(file))
+	}
+	if how == "a directory" {
+		dirtest.Must(t, os.Mkdir(file, 0o700))
+	}
+}
+
+// damaged looks at a job, has it go on, undoes and removes it. unknown is set if its record of
+// changes is damaged.
+func damaged(t *testing.T, o adroit.Options, id string, unknown bool) {
+	o.CheckStore = func(context.Context, bool) ([]*jobs.Job, []string, error) { return []*jobs.Job{{ID: id}}, nil, nil }
+	rt := open(t, o)
+	look := func(when string) {
+		t.Helper()
+		d, err := rt.Job(t.Context(), id)
+		dirtest.Must(t, err)
+		if c := d.Changes; unknown != (len(c.Incomplete) > 0 || c.Unreadable != "") || !c.Changed {
+			t.Errorf("%s show has %+v", when, c)
+		}
+		diff, err := rt.Diff(t.Context(), id, adroit.Selection{})
+		if unknown != (err != nil || len(diff.Incomplete) > 0) || !unknown && len(diff.Changes) < 2 {
+			t.Errorf("%s diff has %+v, %v", when, diff, err)
+		}
+		steps, err := rt.Steps(t.Context(), id)
+		if unknown != (err != nil || len(steps.Incomplete) > 0) || !unknown && len(steps.Steps) < 2 {
+			t.Errorf("%s steps has %+v, %v", when, steps, err)
+		}
+	}
+	look("at first")
+	found, err := rt.Doctor(t.Context(), adroit.DoctorQuery{Check: true})
+	dirtest.Must(t, err)
+	named := slices.ContainsFunc(found, func(f adroit.Finding) bool { return f.Status == adroit.Broken && strings.Contains(f.What, id) })
+	if named != unknown {
+		t.Errorf("doctor found %+v", found)
+	}
+	_, err = rt.Send(t.Context(), id, executor.Message{Text: put("again.txt", "again\n")})
+	dirtest.Must(t, err)
+	finish(t, rt, id)
+	look("afterwards")
+	u, err := rt.Undo(t.Context(), id, adroit.Selection{})
+	if unknown != (err != nil || len(u.Incomplete) > 0) || !unknown && len(u.Restored)+len(u.Removed) < 2 {
+		t.Errorf("undo has %+v, %v", u, err)
+	}
+	_, err = rt.Remove(t.Context(), id, adroit.RemoveOptions{Force: true})
+	dirtest.Must(t, err)
+}
+
+// finish starts a job and waits until it is done.
+func finish(t *testing.T, rt *adroit.Runtime, id string) {
+	t.Helper()
+	_, err := rt.Start(t.Context(), id, adroit.StartOptions{})
+	dirtest.Must(t, err)
+	if j, err := rt.Wait(t.Context(), id); err != nil || j.Status != "done" {
+		t.Fatalf("the job is %s (%s), %v", j.Status, j.Reason, err)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
 )
@@ -236,6 +237,9 @@ func leftOut(p string) bool {
 		return true
 	case first == "jobs":
 		_, of, _ := strings.Cut(rest, "/")
+		if of == "ledger/"+ledger.SyncedFile { // the journal is cut to a length that may be an earlier one
+			return true
+		}
 		of, _, _ = strings.Cut(of, "/")
 		return of == "sandbox"
 	}

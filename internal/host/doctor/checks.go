@@ -257,6 +257,11 @@ func (d *Doctor) check(ctx context.Context) []Finding {
 			ledgers++
 			err = led.Verify(ctx)
 			_ = led.Close() // it was read only
+		} else if err == nil && d.RecordGone != nil {
+			var gone string
+			if gone, err = d.RecordGone(ctx, j.ID); err == nil && gone != "" {
+				err = errors.New(gone)
+			}
 		}
 		if err != nil {
 			out = append(out, Finding{Name: name, Status: Broken, What: fmt.Sprintf("%s: %v", j.ID, err), Do: "undo of this job is incomplete; " + remedy})

@@ -62,6 +62,9 @@ type Doctor struct {
 	Jobs       string // the directory that keeps jobs, in any case
 	ConfigFile string
 	CheckStore func(ctx context.Context, all bool) (list []*jobs.Job, damage []string, err error)
+	// RecordGone returns why nothing is known of what a job without a record of changes changed, ""
+	// if it changed nothing; nil: none did.
+	RecordGone func(ctx context.Context, id string) (string, error)
 	Servers    []lsp.Server
 	Sandbox    process.SandboxOptions
 	Rules      []permit.Rule // the configuration's

@@ -2,6 +2,7 @@ package jobdir
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,6 +57,9 @@ func (e *HeldError) Is(target error) bool { return target == jobs.ErrHeld }
 // whether the last process to have the lock released it.
 func Lock(home string) (release func(), clean bool, err error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
+		return nil, false, fmt.Errorf("locking the job: %w", err)
+	}
+	if err := putAside(filepath.Join(home, "lock")); err != nil {
 		return nil, false, fmt.Errorf("locking the job: %w", err)
 	}
 	f, err := lock.Create(filepath.Join(home, "lock"))
@@ -206,7 +210,18 @@ func SaveJob(data string, j *jobs.Job) error {
 	if there, err := read(filepath.Join(home, JobFile), new(jobs.Job)); there && err == nil {
 		return nil
 	}
+	if err := putAside(filepath.Join(home, JobFile)); err != nil {
+		return err
+	}
 	return rootfs.WriteJSON(filepath.Join(home, JobFile), jobs.Job{ID: j.ID, Workflow: j.Workflow, Agent: j.Agent, Title: j.Title, Dir: j.Dir, Model: j.Model, Created: j.Created})
+}
+
+// putAside gives a directory that lies in a file's place another name, so that the job can go on.
+func putAside(file string) error {
+	if info, err := os.Stat(file); err != nil || !info.IsDir() {
+		return nil
+	}
+	return rootfs.Move(file, filepath.Join(filepath.Dir(file), "damaged-"+rand.Text()))
 }
 
 // OpenLedger opens the ledger of a job's changes, or returns nil if it never began to work on

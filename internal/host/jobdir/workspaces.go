@@ -224,6 +224,9 @@ func (bs *Workspaces) Close() error {
 	return errors.Join(errs...)
 }
 
+// NoteGone notes in the job's record of changes why an earlier one is gone.
+func (bs *Workspaces) NoteGone(why string) error { return bs.own.ledger.NotePartial(why) }
+
 // closeAt closes the workspace in a worktree, with all that runs there.
 func (bs *Workspaces) closeAt(name string) error {
 	bs.mu.Lock()

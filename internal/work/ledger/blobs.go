@@ -308,8 +308,11 @@ func IsHostError(err error) bool { return exhaustion.Of(err) != "" || errors.Is(
 func (l *Ledger) Verify(ctx context.Context) error {
 	l.mu.Lock()
 	first, unkept := maps.Clone(l.first), maps.Clone(l.unkept)
-	l.mu.Unlock()
 	var errs []error
+	if l.damage != "" {
+		errs = append(errs, errors.New(l.damage))
+	}
+	l.mu.Unlock()
 	for _, p := range slices.Sorted(maps.Keys(first)) {
 		if err := ctx.Err(); err != nil {
 			return err

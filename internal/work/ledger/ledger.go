@@ -19,7 +19,11 @@ func Recorded(dir string) bool {
 	if cut, _ := filepath.Glob(filepath.Join(dir, "pending-*")); len(cut) > 0 {
 		return true // perhaps: a command was cut short, or runs
 	}
-	f, err := os.Open(filepath.Join(dir, "journal"))
+	name := filepath.Join(dir, "journal")
+	if info, err := os.Stat(name); err != nil && synced(dir) > 0 || err == nil && (!info.Mode().IsRegular() || info.Size() < synced(dir)) {
+		return true // perhaps: its record is damaged
+	}
+	f, err := os.Open(name)
 	if err != nil {
 		return false
 	}
@@ -51,6 +55,7 @@ func Open(dir string, overlays func(context.Context, *Ledger) error) (*Ledger, e
 	if err := b.read(); err != nil {
 		return nil, err
 	}
+	b.emptied()
 	return &Ledger{log: b}, nil
 }
 

@@ -48,6 +48,7 @@ type log struct {
 	mu        sync.Mutex
 	journal   *os.File                // nil until something is added
 	good      int64                   // bytes of whole records when the ledger was read
+	damage    string                  // why records are lost; see lost
 	entries   []entry                 // every change of a path, oldest first
 	moves     []moveEntry             // every one of a reference
 	records   int                     // with changes
@@ -197,11 +198,21 @@ func (b *log) reset() {
 	b.ignored, b.watched = map[string]bool{}, map[string]bool{}
 }
 
-// read reads the records added to the journal since the last read.
+// read reads the records added to the journal since the last read. It stops at a damaged record:
+// an undo could take what the records after it began with for what was there before the job.
 func (b *log) read() error {
+	least := synced(b.Dir) // first, since another process may be adding
 	f, err := os.Open(filepath.Join(b.Dir, "journal"))
 	if errors.Is(err, fs.ErrNotExist) {
+		b.short(least)
 		return nil
+	}
+	if info, serr := os.Stat(filepath.Join(b.Dir, "journal")); serr == nil && !info.Mode().IsRegular() {
+		b.lost("what is in its place is not a file")
+		if err == nil {
+			err = f.Close()
+		}
+		return err
 	}
 	if err != nil {
 		return fmt.Errorf("reading the ledger: %w", err)
@@ -214,17 +225,19 @@ func (b *log) read() error {
 	for {
 		line, err := in.ReadBytes('\n')
 		if err == io.EOF {
-			return nil // what follows the last newline was never acknowledged
+			b.short(least) // what follows the last newline was never acknowledged
+			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("reading the ledger: %w", err)
 		}
 		var r record
 		if err := json.Unmarshal(line, &r); err != nil {
-			if _, err := in.Peek(1); err == io.EOF {
+			if _, end := in.Peek(1); end == io.EOF && b.good+int64(len(line)) > max(least, 0) {
 				return nil
 			}
-			return fmt.Errorf("reading the ledger in %s: the record at byte %d is damaged; the changes after it are not known: %w", b.Dir, b.good, err)
+			b.lost(fmt.Sprintf("the record at byte %d is damaged: %v", b.good, err))
+			return nil
 		}
 		b.good += int64(len(line))
 		b.apply(r)
@@ -280,6 +293,9 @@ func (b *log) begin() (err error) {
 		return nil
 	}
 	defer func() { _ = b.RecordFailure(err) }()
+	if err := b.makeWay(); err != nil {
+		return err
+	}
 	f, err := lock.Create(filepath.Join(b.Dir, "journal"))
 	if err != nil {
 		return fmt.Errorf("writing the ledger: %w", err)
@@ -301,7 +317,7 @@ func (b *log) begin() (err error) {
 		_ = lock.Close(f)
 		return err
 	}
-	if err := errors.Join(f.Truncate(b.good), rootfs.SyncDir(b.Dir)); err != nil {
+	if err := errors.Join(b.keepDamaged(), f.Truncate(b.good), rootfs.SyncDir(b.Dir)); err != nil {
 		_ = lock.Close(f)
 		return fmt.Errorf("writing the ledger: %w", err)
 	}
@@ -310,6 +326,13 @@ func (b *log) begin() (err error) {
 		return fmt.Errorf("writing the ledger: %w", err)
 	}
 	b.journal = f
+	if why := b.damage; why != "" { // whoever reads the ledger later has no other way to know
+		if err := b.add(record{Partial: why}, true); err != nil {
+			return err
+		}
+		b.damage = ""
+	}
+	b.noteSynced()
 	return nil
 }
 
@@ -335,6 +358,9 @@ func (b *log) add(r record, sync bool) error {
 	}
 	b.good += int64(len(line))
 	b.apply(r)
+	if sync {
+		b.noteSynced()
+	}
 	return nil
 }
 

@@ -2,11 +2,15 @@ package ledger
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/adroit-run/adroit/internal/system/lock"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
@@ -180,8 +184,86 @@ func (l *Ledger) Incomplete(ctx context.Context) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	why := slices.Clone(l.partial)
+	if l.damage != "" {
+		why = append(why, l.damage)
+	}
 	if cut != nil {
 		why = append(why, unknownChanges+cut.Error())
 	}
 	return slices.Compact(slices.Sorted(slices.Values(why)))
+}
+
+// SyncedFile is the file beside the journal with the number of its bytes that were synced. It is
+// written without a sync of its own, after that of the journal, so that it is never ahead: a
+// journal that is shorter has lost records, and does not show that nothing was changed.
+const SyncedFile = "journal-synced"
+
+// synced returns the number of bytes that a ledger's journal has at least, -1 if that is not
+// known, as in the ledger of an earlier version.
+func synced(dir string) int64 {
+	text, err := os.ReadFile(filepath.Join(dir, SyncedFile))
+	if err != nil {
+		return -1
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// noteSynced notes that the whole journal is synced. An error is none of the change's: without the
+// note a loss goes unnoticed, and nothing is lost by that.
+func (b *log) noteSynced() {
+	f, err := lock.Create(filepath.Join(b.Dir, SyncedFile))
+	if err != nil {
+		return
+	}
+	_, _ = fmt.Fprintf(f, "%020d\n", b.good)
+	_ = f.Close()
+}
+
+// lost notes why records of the journal are lost.
+func (b *log) lost(why string) {
+	b.damage = "the record of changes in " + filepath.Join(b.Dir, "journal") + " is damaged, and what it had is not known: " + why
+}
+
+// short notes it if a journal that was read to its end is shorter than it was.
+func (b *log) short(least int64) {
+	if b.good < least {
+		b.lost(fmt.Sprintf("it has %d bytes of %d", b.good, least))
+	}
+}
+
+// emptied notes it if there is content without any record of it, in a ledger whose journal never
+// had a length noted.
+func (b *log) emptied() {
+	if b.good > 0 || b.damage != "" || synced(b.Dir) >= 0 {
+		return
+	}
+	names, _ := os.ReadDir(filepath.Join(b.Dir, "blobs")) // without it nothing is known
+	if slices.ContainsFunc(names, func(f fs.DirEntry) bool { return !strings.HasPrefix(f.Name(), "new-") }) {
+		b.lost("it is empty, although former content was kept for it")
+	}
+}
+
+// makeWay puts aside what is in the journal's place and is no file.
+func (b *log) makeWay() error {
+	name := filepath.Join(b.Dir, "journal")
+	if info, err := os.Stat(name); err != nil || info.Mode().IsRegular() {
+		return nil
+	}
+	if err := rootfs.Move(name, filepath.Join(b.Dir, "damaged-"+rand.Text())); err != nil {
+		return fmt.Errorf("putting aside what is in place of the record of changes: %w", err)
+	}
+	return nil
+}
+
+// keepDamaged keeps a copy of a journal that is about to be cut where it is damaged.
+func (b *log) keepDamaged() error {
+	data, err := os.ReadFile(filepath.Join(b.Dir, "journal"))
+	if b.damage == "" || int64(len(data)) <= b.good || err != nil {
+		return err
+	}
+	return rootfs.WriteFile(filepath.Join(b.Dir, "damaged-"+rand.Text()), data)
 }

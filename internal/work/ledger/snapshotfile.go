@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
@@ -105,6 +106,9 @@ func (l *Ledger) readSnapshot(file string) (*Snapshot, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if errors.Is(err, syscall.EISDIR) {
+		err = fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading what an interrupted command began with: %w", err)

@@ -89,7 +89,7 @@ func newSteps(e *kit.Env) *cobra.Command {
 			case err != nil:
 				return err
 			case asJSON:
-				return kit.JSON(e.Out, list.Steps)
+				return errors.Join(kit.JSON(e.Out, list.Steps), incomplete(e, list.Incomplete))
 			case len(list.Steps) == 0 && len(list.Incomplete) == 0:
 				fmt.Fprintf(e.Err, "%s changed nothing\n", list.Job)
 				return nil
