@@ -32,7 +32,7 @@ var hints = &analysis.Analyzer{
 
 var (
 	// typed finds a command in a text: its first word, or a verb for it.
-	typed = lazyregexp.New(`(?:^|[\s("'\x60:;,|])adroit (-{1,2}[a-z]|%|[a-z]+\b|$)`)
+	typed = lazyregexp.New(`(?:^|[\s("'\x60:;,|])adroit[ \t]+(-{1,2}[a-z]|%|[a-z]+\b|$)`)
 	// commands has the first words of all commands, and commandLike the texts that are commands if
 	// their first words are.
 	commands, commandLike sync.Map
@@ -111,6 +111,9 @@ func lookAtCall(pass *analysis.Pass, call *ast.CallExpr, inFunc bool) bool {
 	if !ok || fn.Pkg() == nil {
 		return true
 	}
+	if from := fn.Pkg().Path(); from == "fmt" || from == "strings" {
+		lookAtParts(pass, call)
+	}
 	switch {
 	case fn.Pkg().Path() == pflagPkg:
 		return false // the usage of a flag
@@ -130,6 +133,30 @@ func lookAtCall(pass *analysis.Pass, call *ast.CallExpr, inFunc bool) bool {
 		pass.Reportf(call.Pos(), "the template has %d times %%s for %d values", verbs, len(call.Args)-1)
 	}
 	return true
+}
+
+// lookAtParts keeps a call that puts the program's name and a word that may be a command together.
+func lookAtParts(pass *analysis.Pass, call *ast.CallExpr) {
+	var words []string
+	named := false
+	for _, arg := range call.Args {
+		parts := []ast.Expr{arg}
+		if list, ok := arg.(*ast.CompositeLit); ok {
+			parts = list.Elts
+		}
+		for _, x := range parts {
+			if v := pass.TypesInfo.Types[x].Value; v != nil && v.Kind() == constant.String {
+				text := strings.TrimSpace(constant.StringVal(v))
+				named = named || text == "adroit"
+				words = append(words, strings.Fields(text)...)
+			}
+		}
+	}
+	for _, word := range words {
+		if named && !strings.ContainsAny(word, "%-") {
+			commandLike.Store(likely{pass.Fset.Position(call.Pos()).String(), word}, true)
+		}
+	}
 }
 
 // lookAtText keeps a constant in which a command may be; it reports whether x is one.

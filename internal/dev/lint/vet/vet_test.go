@@ -351,6 +351,11 @@ func TestHintTemplates(t *testing.T) {
 		{"func j() string { return \"adroit\" + \" jobs\" }", "a command of adroit in a string"},
 		{"var k = map[string]string{\"a\": `(adroit %s)`}", "a command of adroit in a string"},
 		{"var l = \"adroit --all\"", "a command of adroit in a string"},
+		{"func p() string { return fmt.Sprintf(\"%s jobs rm x\", \"adroit\") }", "a command of adroit in a string"},
+		{"func q() string { return strings.Join([]string{\"adroit\", \"jobs\", name}, \" \") }", "a command of adroit in a string"},
+		{"func r() string { return fmt.Sprintf(\"%s %s has jobsworth\", \"adroit\", name) }", ""},
+		{"const s = \"adroit\"\n\nvar t = s + \" jobs\"", "a command of adroit in a string"},
+		{"var u = \"adroit  jobs\"", "a command of adroit in a string"},
 		{"func m() string { return hint.Command(name) }", "is one literal"},
 		{"var n = hint.Command(\"jobs\")", "before main"},
 		{"func o() string { return hint.Name(\"jobs %s\") }", "for 0 values"},
@@ -367,7 +372,7 @@ func TestHintTemplates(t *testing.T) {
 	}
 	for i, l := range lines { // each with the imports that it needs
 		head := "package x\n\n"
-		for name, at := range map[string]string{"cobra.": "github.com/spf13/cobra", "pflag.": "github.com/spf13/pflag", "hint.": project + "/internal/text/hint"} {
+		for name, at := range map[string]string{"fmt.": "fmt", "strings.": "strings", "cobra.": "github.com/spf13/cobra", "pflag.": "github.com/spf13/pflag", "hint.": project + "/internal/text/hint"} {
 			if strings.Contains(l.text, name) {
 				head += "import \"" + at + "\"\n\n"
 			}
