@@ -24,10 +24,10 @@ var nameChanges = map[string]string{
 	"one transaction of the database":                                  "agents memory add, agents memory edit, agents memory forget, agents memory import, fix failures forget",
 	"not killed yet: the entry goes first, as one file; records and caches of the server that a kill leaves are not taken away later": "mcp remove",
 	"new files only, which it refuses to put over others":                                                                             "agents new, init, tools new",
-	"runs a job, as run does": "answer, answer approve, answer deny, answer signal, chat, continue, demo, fix, git commit, jobs cancel, jobs retry, run compare, serve acp, mcp call, mcp serve, tools call, worker",
+	"runs a job, as run does": "answer, answer approve, answer deny, answer signal, chat, continue, demo, fix, git commit, jobs cancel, jobs retry, run compare, serve acp, serve triggers test, mcp call, mcp serve, tools call, worker",
 	"Ollama has the files":    "models pull",
 	"reads": "agents lint, agents list, agents show, completion, config get, config path, config show, doctor, fix failures list, jobs artifacts, jobs audit, jobs diff, jobs graph, jobs list, jobs logs, jobs show, jobs steps, jobs transcript, jobs wait, " +
-		"mcp list, agents memory export, agents memory list, agents memory show, models list, pipelines graph, pipelines lint, pipelines list, pipelines schema, pipelines show, agents skills list, agents skills show, fix stats, tools lint, tools list, tools show, update, version",
+		"mcp list, agents memory export, agents memory list, agents memory show, models list, pipelines graph, pipelines lint, pipelines list, pipelines schema, pipelines show, serve triggers list, agents skills list, agents skills show, fix stats, tools lint, tools list, tools show, update, version",
 }
 
 // A new command is put where it belongs: killed where it changes names, or with the reason.

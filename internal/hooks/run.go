@@ -328,24 +328,26 @@ func (r *Runner) Notify(ctx context.Context, j *jobs.Job) error {
 		return err
 	}
 	env := []string{"ADROIT_JOB=" + j.ID, "ADROIT_STATUS=" + string(j.Status), "ADROIT_REASON=" + envValue(j.Reason), "ADROIT_AGENT=" + envValue(j.Agent), "ADROIT_TITLE=" + envValue(j.Title), "ADROIT_DIR=" + envValue(j.Dir)}
-	for _, name := range desktop {
-		if v := os.Getenv(name); v != "" {
-			env = append(env, name+"="+v)
-		}
-	}
 	var errs []error
 	for _, h := range r.list {
 		if h.When != Ended || len(h.Status) > 0 && !slices.Contains(h.Status, string(j.Status)) {
 			continue
 		}
-		if err := r.notify(ctx, h, in, env); err != nil {
+		if err := r.Send(ctx, h, in, env); err != nil {
 			errs = append(errs, fmt.Errorf("hook %s %s: %w", filepath.Base(h.Command[0]), h.When, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (r *Runner) notify(ctx context.Context, h Hook, in []byte, env []string) error {
+// Send runs the command of a hook of Ended with this input, and these variables beside those of
+// the desktop.
+func (r *Runner) Send(ctx context.Context, h Hook, in []byte, env []string) error {
+	for _, name := range desktop {
+		if v := os.Getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
 	limit := h.Timeout
 	limit = cmp.Or(limit, noticeTimeout)
 	o, err := r.exec.Run(ctx, process.Cmd{Args: h.Command, Env: env, Stdin: in, Stdout: &bounded{}, Timeout: limit})

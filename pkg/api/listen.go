@@ -28,6 +28,9 @@ type Options struct {
 	Address string  // host:port; port 0 is a free one; unix:PATH is a socket that only this user can use
 	Token   string  // of the owner, who may do all
 	Tokens  *Tokens // of others; nil if there are none
+	// Signed serves requests below SignedPath without a token, whatever host they are for: it
+	// looks at their signatures itself. Nil: there are none.
+	Signed http.Handler
 	// Cert and Key are files of TLS. Without them the address must be one of this
 	// machine: nothing else protects what is sent on a network.
 	Cert, Key string
@@ -39,6 +42,7 @@ type Listener struct {
 	token  string
 	tokens *Tokens
 	login  *login
+	signed http.Handler
 	leaf   *x509.Certificate // nil without TLS
 
 	headerTime time.Duration
@@ -57,7 +61,7 @@ const (
 
 // Open begins to listen.
 func Open(o Options) (*Listener, error) {
-	out := &Listener{token: o.Token, tokens: o.Tokens, login: &login{token: o.Token}, headerTime: headerTime, most: mostConnections()}
+	out := &Listener{token: o.Token, tokens: o.Tokens, login: &login{token: o.Token}, signed: o.Signed, headerTime: headerTime, most: mostConnections()}
 	var conf *tls.Config
 	if o.Cert != "" || o.Key != "" {
 		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
@@ -188,6 +192,9 @@ func (l *Listener) Serve(ctx context.Context, h http.Handler) error {
 	return nil
 }
 
+// SignedPath begins the paths of requests that sign themselves.
+const SignedPath = "/hooks/"
+
 // Guard refuses all but requests with the token that were addressed to this server
 // and come from no other site's page. Serve does so itself.
 func (l *Listener) Guard(h http.Handler) http.Handler {
@@ -196,6 +203,8 @@ func (l *Listener) Guard(h http.Handler) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		origin := r.Header.Get("Origin")
 		switch {
+		case l.signed != nil && strings.HasPrefix(r.URL.Path, SignedPath):
+			l.signed.ServeHTTP(w, r)
 		case !l.named(r.Host), origin != "" && origin != l.scheme()+"://"+r.Host:
 			refuse(w, http.StatusForbidden, "this host or origin may not", "it is addressed by the name that its certificate has, or as 127.0.0.1")
 		case r.Header.Get("Upgrade") != "":

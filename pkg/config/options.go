@@ -29,6 +29,7 @@ import (
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/plainyaml"
 	"github.com/adroit-run/adroit/internal/tools/edit"
+	"github.com/adroit-run/adroit/internal/triggers"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -223,6 +224,10 @@ type Config struct {
 
 	Diagnostics string                    `yaml:"diagnostics"`
 	Servers     map[string]languageServer `yaml:"language_servers"`
+
+	// Triggers start jobs, and Notices are sent of jobs, while adroit serve runs.
+	Triggers triggers.Triggers `yaml:"triggers"`
+	Notices  triggers.Notices  `yaml:"notices"`
 
 	Hooks   []hooks.Hook   `yaml:"hooks"`
 	Sandbox sandboxSection `yaml:"sandbox"`
@@ -433,6 +438,7 @@ func (c *Config) check(at place) error {
 		c.Sections.check(at),
 		c.checkTest(at),
 		c.checkHooks(at),
+		c.checkTriggers(at),
 		c.checkMCP(at),
 	)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/internal/tools/edit"
+	"github.com/adroit-run/adroit/internal/triggers"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/config/internal/provider"
@@ -190,6 +191,9 @@ func Redactor(c *Config, getenv func(string) string, more ...secret.Known) *secr
 				add("header "+h, value)
 			}
 		}
+		for _, name := range triggers.Secrets(c.Triggers, c.Notices) {
+			add(name, getenv(name))
+		}
 		for _, s := range c.Sections {
 			for _, name := range s.Secrets() {
 				add(name, getenv(name))
@@ -267,6 +271,19 @@ func (c *Config) checkHooks(at place) error {
 	return all(faults...)
 }
 
+// checkTriggers checks what starts jobs and who is notified of them.
+func (c *Config) checkTriggers(at place) error {
+	var faults []error
+	in := func(section string) triggers.Fault {
+		return func(err error, hint string, keys ...string) {
+			faults = append(faults, fail(fmt.Errorf("%s: %w", at(append([]string{section}, keys...)...), err), hint))
+		}
+	}
+	triggers.Check(c.Triggers, in("triggers"))
+	triggers.CheckNotices(c.Notices, in("notices"))
+	return all(faults...)
+}
+
 // hostFiles lists the files of programs that run outside of the sandbox by the current
 // configuration: of hooks, and of MCP servers without a sandbox. A faulty configuration
 // starts none.
@@ -277,6 +294,11 @@ func (c *Config) hostFiles() (files []string) {
 	}
 	for _, h := range now.hooksIn(c.getenv("HOME")) {
 		files = append(files, hostexec.Files(h.Command)...)
+	}
+	for _, n := range now.Notices {
+		if len(n.Command) > 0 {
+			files = append(files, hostexec.Files(append([]string{now.expand(n.Command[0])}, n.Command[1:]...))...)
+		}
 	}
 	servers, err := now.mcpServers()
 	if err != nil {

@@ -28,6 +28,8 @@ var unnamed = []string{
 	"internal/mcp.Logout",               // config.Config, which the command line opens
 	"internal/text/plainyaml.Node",      // agents.Inline, as the YAML has it
 	"internal/tools/edit.Format",        // config.Config
+	"internal/triggers.Notices",         // config.Config, which the command line opens
+	"internal/triggers.Triggers",        // the same
 	"internal/turn.Branch",              // adroit.Transcript.Branch
 	"internal/turn.DirText",             // agents.Project, which the catalog reads
 }

@@ -26,6 +26,7 @@ var rooms = strings.Fields(`
 	pkg/config
 	internal/mcp
 	pkg/api
+	internal/triggers
 	pkg/adroit
 	internal/hooks
 	internal/host

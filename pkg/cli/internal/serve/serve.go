@@ -47,7 +47,7 @@ func NewServe(e *kit.Env) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o, &x) },
 	}
-	cmd.AddCommand(newToken(e))
+	cmd.AddCommand(newToken(e), newTriggers(e))
 	f := cmd.Flags()
 	f.StringVar(&o.Address, "listen", "127.0.0.1:7420", "address and port, of which 0 takes a free one, or unix:PATH")
 	f.StringVar(&o.Cert, "cert", "", "certificate in PEM form; needed to listen on other than loopback addresses")
@@ -73,6 +73,13 @@ func run(ctx context.Context, e *kit.Env, o api.Options, x *exposed) error {
 	if err != nil {
 		return err
 	}
+	en, err := engine(e, withModel{c, x.Request})
+	if err != nil {
+		return err
+	}
+	if en != nil {
+		o.Signed = en
+	}
 	l, err := api.Open(o)
 	if err != nil {
 		return err
@@ -89,7 +96,7 @@ func run(ctx context.Context, e *kit.Env, o api.Options, x *exposed) error {
 	} else {
 		mux.Handle(Path, allowed(mcp.Handler(), x.Request.Dir))
 	}
-	return l.Serve(ctx, mux)
+	return heed(ctx, en, log, func(ctx context.Context) error { return l.Serve(ctx, mux) })
 }
 
 // allowed refuses whoever may not run jobs and answer them, as tools of the protocol do, in a directory.
