@@ -343,7 +343,7 @@ func (p *Pool) warnOf(server, tool string, r *record) {
 		}
 	}
 	if slices.ContainsFunc(r.Pending, func(d definition) bool { return d.Name == tool }) {
-		p.warn("the tool %s of the MCP server %s has changed or is new, and is not offered: adroit mcp check %s shows it, --accept accepts it", line(tool), server, server)
+		p.warn("the tool %s of the MCP server %s has changed or is new, and is not offered: %s shows it, --accept accepts it", line(tool), server, hint.Command("mcp check %s", server))
 	}
 	for _, why := range r.Unusable {
 		if strings.HasPrefix(why, line(tool)+": ") {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -315,7 +316,7 @@ func (c *Changed) Error() string {
 
 // Hint returns advice for runs in which nobody is asked.
 func (c *Changed) Hint() string {
-	return "adroit mcp check " + c.Server + " --accept accepts it as it is"
+	return hint.Name("mcp check %s --accept", c.Server) + " accepts it as it is"
 }
 
 // Why describes the question, and what the server can reach.

@@ -111,6 +111,9 @@ func lookAtCall(pass *analysis.Pass, call *ast.CallExpr, inFunc bool) bool {
 	if !ok || fn.Pkg() == nil {
 		return true
 	}
+	if use := useOf(fn, call); use != nil {
+		declare(pass.TypesInfo, use)
+	}
 	if from := fn.Pkg().Path(); from == "fmt" || from == "strings" {
 		lookAtParts(pass, call)
 	}
@@ -133,6 +136,27 @@ func lookAtCall(pass *analysis.Pass, call *ast.CallExpr, inFunc bool) bool {
 		pass.Reportf(call.Pos(), "the template has %d times %%s for %d values", verbs, len(call.Args)-1)
 	}
 	return true
+}
+
+// useOf returns the argument of a function that makes a command which becomes the Use of that, nil
+// if fn is not such a function.
+func useOf(fn *types.Func, call *ast.CallExpr) ast.Expr {
+	sig := fn.Signature()
+	made := false
+	for v := range sig.Results().Variables() {
+		p, ok := v.Type().(*types.Pointer)
+		if !ok {
+			continue
+		}
+		named, ok := p.Elem().(*types.Named)
+		made = made || ok && named.Obj().Name() == "Command" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == cobraPkg
+	}
+	for i := range sig.Params().Len() {
+		if made && i < len(call.Args) && sig.Params().At(i).Name() == "use" {
+			return call.Args[i]
+		}
+	}
+	return nil
 }
 
 // lookAtParts keeps a call that puts the program's name and a word that may be a command together.

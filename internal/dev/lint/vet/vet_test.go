@@ -356,6 +356,8 @@ func TestHintTemplates(t *testing.T) {
 		{"func r() string { return fmt.Sprintf(\"%s %s has jobsworth\", \"adroit\", name) }", ""},
 		{"const s = \"adroit\"\n\nvar t = s + \" jobs\"", "a command of adroit in a string"},
 		{"var u = \"adroit  jobs\"", "a command of adroit in a string"},
+		{"func noun(use string) *cobra.Command { return &cobra.Command{Use: use} }\n\nvar v = noun(\"models\")", ""},
+		{"var w = \"see adroit models\"", "a command of adroit in a string"},
 		{"func m() string { return hint.Command(name) }", "is one literal"},
 		{"var n = hint.Command(\"jobs\")", "before main"},
 		{"func o() string { return hint.Name(\"jobs %s\") }", "for 0 values"},
