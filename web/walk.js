@@ -147,6 +147,95 @@ try {
   await page.getByRole("button", { name: "go", exact: true }).click();
   await status("done");
 
+  // Build a pipeline by keyboard: a fault is seen where it is, mended, and the file is written as it is shown.
+  await page.getByRole("link", { name: "Open in the builder" }).click();
+  await page.locator(".order li", { hasText: "look" }).first().waitFor();
+  await see("From user; saving writes a copy");
+  await go("builder");
+  await page.getByLabel("Directory").fill(repo);
+  await page.getByLabel("Name").fill("made");
+  await look("builder, to choose");
+  await page.keyboard.press("Enter");
+  const order = page.getByRole("listbox"), keys = async (...all) => { for (const k of all) await page.keyboard.press(k); };
+  const file = page.getByLabel("The file as text"), chosen = () => page.locator('.order [aria-selected="true"] b').innerText();
+  await see("Not in the project yet");
+  await order.focus();
+  await keys("ArrowDown", "a");
+  assert.equal(await chosen(), "step");
+  await keys("Enter"); // the id of the step
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.type("greet");
+  await keys("Enter", "Tab", "Tab");
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.type("echo made > made.txt");
+  await page.getByLabel(/^Needs/).focus();
+  await page.keyboard.type("chek");
+  await keys("Tab");
+  await page.locator(".field", { hasText: "Needs" }).locator(".fault", { hasText: "there is no step chek" }).waitFor();
+  assert.equal(await page.getByLabel(/^Needs/).getAttribute("aria-invalid"), "true");
+  await page.locator(".order .bad", { hasText: "1 fault" }).waitFor();
+  assert.ok(await page.getByRole("button", { name: "Run…" }).isDisabled(), "a pipeline with a fault can be run");
+  await look("builder with a fault");
+  await page.getByLabel(/^Needs/).focus();
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.type("check");
+  await keys("Tab");
+  await see("No fault");
+  await order.focus();
+  await keys("Alt+ArrowUp"); // before what it needs, and back
+  assert.match(await file.inputValue(), /greet[^]*id: check/);
+  await keys("Control+z");
+  assert.match(await file.inputValue(), /id: check[^]*greet/);
+  await keys("Control+Shift+z", "Control+z", "ArrowUp", "c", "Delete");
+  assert.deepEqual(await page.locator(".order b").allInnerTexts(), ["Pipeline", "check", "greet"]);
+  await file.focus(); // what is typed as text is one document with the form
+  await page.keyboard.press("Control+Home");
+  await page.keyboard.type("# typed, and kept\n");
+  await page.locator(".order li", { hasText: "check" }).first().click();
+  await page.getByLabel(/^Command/).fill("true");
+  await page.getByLabel(/^Command/).blur();
+  assert.match(await file.inputValue(), /^# typed, and kept\nname: made\n[^]*run: "true"\n/);
+  await page.getByRole("button", { name: "Graph" }).click();
+  await page.locator(".node", { hasText: "greet" }).focus();
+  await keys("Enter");
+  assert.equal(await chosen(), "greet");
+  await look("builder, graph");
+  await page.getByRole("button", { name: "Text" }).click();
+  await page.keyboard.press("Control+s");
+  await see("Saved and trusted.");
+  assert.equal(await ask("read .adroit/pipelines/made.yaml"), (await file.inputValue()).trim());
+
+  // Somebody else writes meanwhile: nothing is lost, and there is a choice.
+  await ask("write .adroit/pipelines/made.yaml");
+  await page.getByLabel(/^Command/).fill("echo mine > made.txt");
+  await page.keyboard.press("Control+s");
+  await see("Somebody else has changed the file");
+  assert.match(await ask("read .adroit/pipelines/made.yaml"), /theirs/);
+  await look("builder, changed behind it");
+  await page.getByRole("button", { name: "Take theirs" }).click();
+  await page.locator(".order li", { hasText: "theirs" }).first().waitFor();
+  await page.getByRole("button", { name: "Undo", exact: true }).click();
+  assert.match(await file.inputValue(), /echo mine/);
+  await ask("write .adroit/pipelines/made.yaml");
+  await page.keyboard.press("Control+s");
+  await see("Saved and trusted.");
+
+  // Run it from there, and open the run.
+  await page.getByRole("button", { name: "Run…" }).click();
+  await page.getByLabel("What is to be done").fill("make it");
+  await page.getByRole("button", { name: "Start", exact: true }).click();
+  await page.waitForURL(/#\/jobs\/J/);
+  const asks = page.getByRole("button", { name: /Allow once/ });
+  for (const done = page.locator(".head .status.good"); ; ) {
+    await asks.or(done).first().waitFor();
+    if (await done.count()) break;
+    await asks.first().click({ timeout: 2000 }).catch(() => {}); // answered, and on its way out
+  }
+  await status("done");
+  assert.equal(await ask("read made.txt"), "mine");
+  await page.getByRole("link", { name: "Open in the builder" }).click();
+  await page.locator(".order li", { hasText: "greet" }).first().waitFor();
+
   await go("compare/" + job + "/" + page.url().split("/").pop());
   await page.locator(".compared").waitFor();
   await look("compare");

@@ -65,6 +65,10 @@ func TestPage(t *testing.T) {
 			}
 		case "read":
 			reply = strings.TrimSpace(p.read("repo/" + of))
+		case "write": // behind the back of the page
+			if err := os.WriteFile(p.path("repo/"+of), []byte("name: made # by others\nsteps:\n  - {id: theirs, run: echo theirs}\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		case "kill":
 			_ = served.Process.Kill()
 			_ = served.Wait()
@@ -83,6 +87,28 @@ func TestPage(t *testing.T) {
 		fmt.Fprintln(in, reply)
 	}
 	t.Fatal("the walk ended without a word")
+}
+
+// Random edits by the form of the builder lose no comment, keep the order, and give what the form shows.
+func TestBuilderDocument(t *testing.T) {
+	t.Parallel()
+	installed := testenv.NeedsVariable(t, "WEB", "install.sh ../../../web")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"type": "module"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(installed, "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{filepath.Join(dir, "node_modules/typescript/bin/tsc"), "--ignoreConfig", "--outDir", dir, "--module", "esnext", "--moduleResolution", "bundler", "--target", "es2023", "--skipLibCheck", "../../web/src/document.ts"},
+		{"../../web/document.test.js", filepath.Join(dir, "document.js"), "1", "15"},
+		{"../../web/document.test.js", filepath.Join(dir, "document.js"), fmt.Sprint(os.Getpid()), "15"},
+	} {
+		if b, err := exec.CommandContext(t.Context(), "node", args...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", args, err, b)
+		}
+	}
 }
 
 // unpacked has the files of a built page by name.

@@ -8,7 +8,7 @@ export class Failure extends Error {
 
 // call asks a route of the interface. A request with a key adds one job, however often it is sent.
 export async function call<T>(route: string, body: unknown = {}, key?: string): Promise<T> {
-  const reads = /\/(list|show|artifacts)$/.test(route); // and answers soon
+  const reads = /\/(list|show|artifacts|read|schema|lint)$/.test(route); // and answers soon
   let res: Response, text: string;
   try {
     res = await fetch("/v1/" + route, {

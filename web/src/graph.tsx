@@ -12,9 +12,9 @@ interface Edge { from: string; to: string; label?: string }
 const kind = (s: Declared) => s.parallel ? "at the same time" : s.await ? "waits for a person" : s.run ? "command" : typeof s.agent === "string" ? s.agent : s.agent ? "agent" : "step";
 
 // declared is a pipeline as its file has it, with how far its steps have come.
-function declared(steps: Declared[], run: Run): [Node[], Edge[]] {
+function declared(steps: Declared[], run?: Run): [Node[], Edge[]] {
   const nodes: Node[] = [], edges: Edge[] = [], ids = new Set(steps.map((s) => s.id));
-  const state = (id: string) => { const s = run.steps.findLast((x) => x.kind === "part" && x.name === id); return s ? s.data?.status ?? (s.ended ? "done" : run.status === "waiting" ? "waiting" : "running") : "pending"; };
+  const state = (id: string) => { if (!run) return "pending"; const s = run.steps.findLast((x) => x.kind === "part" && x.name === id); return s ? s.data?.status ?? (s.ended ? "done" : run.status === "waiting" ? "waiting" : "running") : "pending"; };
   let before: string[] = [];
   steps.forEach((s, i) => {
     const kids = s.parallel ?? [];
@@ -56,9 +56,17 @@ export default function Graph({ run, d }: { run: Run; d: Detail }) {
   </>;
 }
 
-function Drawing({ nodes, edges }: { nodes: Node[]; edges: Edge[] }) {
+// Declaration is a pipeline as its text has it; a step is picked by its node.
+export function Declaration({ steps, picked, pick }: { steps?: Declared[]; picked?: string; pick: (id: string) => void }) {
+  const whole = (Array.isArray(steps) ? steps : []).filter((s) => s?.id).map((s) => ({ ...s, parallel: Array.isArray(s.parallel) ? s.parallel.filter((k) => k?.id) : undefined }));
+  if (!whole.length) return <Empty>No step to draw.</Empty>;
+  const [nodes, edges] = declared(whole);
+  return <Drawing nodes={nodes} edges={edges} picked={picked} pick={pick} />;
+}
+
+function Drawing({ nodes, edges, picked, pick }: { nodes: Node[]; edges: Edge[]; picked?: string; pick?: (id: string) => void }) {
   const g = new dagre.graphlib.Graph({ multigraph: true });
-  g.setGraph({ rankdir: nodes.length > 24 || innerWidth < 700 ? "TB" : "LR", nodesep: 22, ranksep: 44, marginx: 8, marginy: 8 });
+  g.setGraph({ rankdir: pick || nodes.length > 24 || innerWidth < 700 ? "TB" : "LR", nodesep: 22, ranksep: 44, marginx: 8, marginy: 8 });
   g.setDefaultEdgeLabel(() => ({}));
   for (const n of nodes) g.setNode(n.id, { width: Math.max(110, Math.max(n.label.length, n.note.length) * 7.4 + 36), height: 46 });
   edges.forEach((e, i) => g.setEdge(e.from, e.to, {}, String(i)));
@@ -66,7 +74,7 @@ function Drawing({ nodes, edges }: { nodes: Node[]; edges: Edge[] }) {
   const drawn = edges.flatMap((e, i) => g.edge({ v: e.from, w: e.to, name: String(i) }).points as { x: number; y: number }[]), all = g.graph();
   const width = Math.max(all.width ?? 100, ...drawn.map((p) => p.x + 8)), height = Math.max(all.height ?? 100, ...drawn.map((p) => p.y + 8));
   return <div className="graph" tabIndex={0} role="group" aria-label="Graph">
-    <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={nodes.map((n) => `${n.label}: ${n.status}`).join(", ")}>
+    <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role={pick ? "group" : "img"} aria-label={pick ? "Steps" : nodes.map((n) => `${n.label}: ${n.status}`).join(", ")}>
       <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0 8 4 0 8z" /></marker></defs>
       {edges.map((e, i) => {
         const pts = g.edge({ v: e.from, w: e.to, name: String(i) }).points as { x: number; y: number }[], mid = pts[Math.floor(pts.length / 2)];
@@ -74,7 +82,8 @@ function Drawing({ nodes, edges }: { nodes: Node[]; edges: Edge[] }) {
       })}
       {nodes.map((n) => {
         const at = g.node(n.id);
-        return <g key={n.id} className={"node " + kindOf(n.status)} transform={`translate(${at.x - at.width / 2} ${at.y - at.height / 2})`}><rect width={at.width} height={at.height} rx="9" /><circle cx="16" cy="16" r="4.5" /><text x="28" y="20">{n.label}</text><text className="note" x="28" y="36">{n.note}</text></g>;
+        const chosen = pick && { role: "button", tabIndex: 0, "aria-pressed": n.id === picked, onClick: () => pick(n.id), onKeyDown: (e: React.KeyboardEvent) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); pick(n.id); } } };
+        return <g key={n.id} {...chosen} className={"node " + kindOf(n.status) + (n.id === picked ? " picked" : "")} transform={`translate(${at.x - at.width / 2} ${at.y - at.height / 2})`}><rect width={at.width} height={at.height} rx="9" /><circle cx="16" cy="16" r="4.5" /><text x="28" y="20">{n.label}</text><text className="note" x="28" y="36">{n.note}</text></g>;
       })}
     </svg>
   </div>;

@@ -54,7 +54,7 @@ export function JobPage({ id }: { id: string }) {
   const proved = end && !live && status !== "queued";
   return <>
     <p className="crumb"><a href={to("jobs")}>Jobs</a> / {j.id}</p>
-    <div className="head"><h1>{called(j)}</h1><Status of={status} /></div>
+    <div className="head"><h1>{called(j)}</h1>{j.workflow === "pipeline" && j.dir && <a className="button" href={to("builder", j.dir, j.input?.pipeline ?? j.agent ?? "")}>Open in the builder</a>}<Status of={status} /></div>
     {status !== "running" && !proved && !d.questions?.length && <p className="lead">{visible(because({ ...j, status, reason: run.reason ?? j.reason }))}</p>}
     <Doing d={d} status={status} run={run} again={again} />
     {d.questions?.map((q) => <Asked key={q.path} job={j} q={q} of />)}

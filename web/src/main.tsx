@@ -11,9 +11,10 @@ import "./page.css";
 const Start = lazy(() => import("./start"));
 const Talk = lazy(() => import("./talk"));
 const Compare = lazy(() => import("./compare"));
+const Builder = lazy(() => import("./builder"));
 const Costs = lazy(() => import("./costs"));
 
-const views = [["inbox", "Inbox"], ["jobs", "Jobs"], ["start", "Start"], ["talk", "Talk"], ["compare", "Compare"], ["costs", "Costs"]] as const;
+const views = [["inbox", "Inbox"], ["jobs", "Jobs"], ["start", "Start"], ["builder", "Builder"], ["talk", "Talk"], ["compare", "Compare"], ["costs", "Costs"]] as const;
 
 function Page() {
   const place = usePlace(), view = place[0] || "inbox", waiting = useQuestions().length, main = useRef<HTMLElement>(null), first = useRef(true);
@@ -40,7 +41,7 @@ function Page() {
     <main id="main" ref={main} tabIndex={-1} onKeyDown={(e) => { if (e.target === e.currentTarget && e.key === "j") document.querySelector<HTMLElement>("article.ask")?.focus(); }}>
       <Guard key={location.hash}><Suspense fallback={<Empty>Loading…</Empty>}>
         {view === "jobs" ? place[1] ? <JobPage key={place[1]} id={place[1]} /> : <Jobs />
-          : view === "start" ? <Start key={place[1]} target={place[1]} /> : view === "talk" ? <Talk id={place[1]} /> : view === "compare" ? <Compare a={place[1]} b={place[2]} /> : view === "costs" ? <Costs /> : <Inbox />}
+          : view === "start" ? <Start key={place[1]} target={place[1]} from={place[2]} /> : view === "builder" ? <Builder dir={place[1]} name={place[2]} /> : view === "talk" ? <Talk id={place[1]} /> : view === "compare" ? <Compare a={place[1]} b={place[2]} /> : view === "costs" ? <Costs /> : <Inbox />}
       </Suspense></Guard>
     </main>
     <News />
@@ -65,7 +66,7 @@ function Inbox() {
 }
 
 // ahead loads the views that were not opened yet, so that they are there when the server is not.
-const ahead = () => void Promise.all([import("./start"), import("./talk"), import("./compare"), import("./costs"), import("./waterfall"), import("./graph"), import("./rich"), import("./code")]).catch(() => {});
+const ahead = () => void Promise.all([import("./start"), import("./talk"), import("./compare"), import("./costs"), import("./builder"), import("./waterfall"), import("./graph"), import("./rich"), import("./code")]).catch(() => {});
 
 // Stand tells how the page stands with its server.
 function Stand() {

@@ -23,9 +23,9 @@ function useLast<T>(now: { data?: T; error?: Failure }, of = ""): { data?: T; er
   return { data: last.current.data, error: now.error };
 }
 
-export default function Start({ target }: { target?: string }) {
+export default function Start({ target, from = "" }: { target?: string; from?: string }) {
   const { dirs, usual } = useDirs(), submit = useSubmit();
-  const [dir, setDir] = useState(""), [entered, setEntered] = useState(""), at = dir || usual, looked = entered || usual; // what is listed is that of a whole path
+  const [dir, setDir] = useState(from), [entered, setEntered] = useState(from), at = dir || usual, looked = entered || usual; // what is listed is that of a whole path
   const agents = useLast(useCall<Listing<Agent>>("agents/list", looked ? { dir: looked } : {})), pipelines = useLast(useCall<Listing<Pipeline>>("pipelines/list", looked ? { dir: looked } : {})), models = useCall<Model[]>("models/list");
   const [name, setName] = useState(target ?? "builder"), [prompt, setPrompt] = useState(""), [inputs, setInputs] = useState<Record<string, unknown>>({}), [model, setModel] = useState(""), [mode, setMode] = useState("");
   const [limits, setLimits] = useState<Record<string, string>>({}), [worktree, setWorktree] = useState(false), [busy, setBusy] = useState(false), [problem, setProblem] = useState<Failure>(), [plan, setPlan] = useState<Plan>(), [copied, setCopied] = useState(false);

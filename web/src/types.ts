@@ -62,7 +62,7 @@ export interface Schema {
 
 export interface Field { name: string; description?: string; optional?: boolean; default?: unknown }
 export interface Agent { name: string; description: string; model?: string; inputs?: Field[]; mode?: string; limits?: Limits; tools?: string[]; layer: string; default_prompt?: string }
-export interface Pipeline { name: string; description: string; steps: number; layer: string }
+export interface Pipeline { name: string; description: string; steps: number; layer: string; file?: string }
 export interface Model { model: string; lacks?: string; note?: string }
 export interface Submitted { job: Job }
 export interface Listing<T> { items: T[] | null; problems?: { file?: string; line?: number; severity: string; message: string; hint?: string }[] }
