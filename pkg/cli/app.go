@@ -376,18 +376,24 @@ func (a *app) elsewhere() (adroit.Client, error) {
 	return a.cluster.Client(), nil
 }
 
+// whereabouts is where the engine's cluster and the data directory are.
+func (a *app) whereabouts() (at config.Temporal, data string, err error) {
+	c, err := a.config()
+	if err == nil {
+		at = c.Cluster()
+		data, err = c.Data()
+	}
+	return at, data, err
+}
+
 // connect connects to the engine's cluster.
 func (a *app) connect(ctx context.Context) error {
 	if a.Program.Engine == nil {
 		return noWorker()
 	}
-	c, err := a.config()
+	at, _, err := a.whereabouts()
 	if err != nil {
 		return err
-	}
-	at := config.Temporal{
-		Address:   cmp.Or(c.Temporal.Address, a.Getenv("TEMPORAL_ADDRESS"), "127.0.0.1:7233"),
-		Namespace: cmp.Or(c.Temporal.Namespace, a.Getenv("TEMPORAL_NAMESPACE"), "default"),
 	}
 	if a.cluster, err = a.Program.Engine(ctx, at); err != nil {
 		return kit.Fail(fmt.Errorf("connecting to Temporal at %s: %w", at.Address, err), "temporal.address in the configuration, or TEMPORAL_ADDRESS, names another one; temporal server start-dev starts one on this machine")
@@ -431,7 +437,9 @@ func (a *app) newWorker() *cobra.Command {
 		Short: "Perform the steps of jobs on Temporal on this machine",
 		Long: "Connects to Temporal and performs the steps of this host's jobs until it is stopped. It uses the\n" +
 			"configuration, keys, tools and data directory of this machine. After a stop, the jobs wait for the\n" +
-			"next worker of the host. It runs as adroit-worker. See docs/production.md.",
+			"next worker of the host. It runs as adroit-worker, which has three commands more. adroit worker\n" +
+			"doctor checks the cluster. adroit worker key makes a key for what is sent, and adroit worker codec\n" +
+			"decrypts it for Temporal's own interface. See docs/production.md.",
 		Example: "  temporal server start-dev --search-attribute AdroitStatus=Keyword \\\n" +
 			"    --search-attribute AdroitHost=Keyword --search-attribute AdroitAgent=Keyword \\\n" +
 			"    --search-attribute AdroitModel=Keyword --search-attribute AdroitCost=Double\n" +
@@ -454,6 +462,12 @@ func (a *app) newWorker() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&host, "host", "", "the name of this host, once for its data directory; else it is made from the machine's")
+	switch {
+	case a.Worker != nil:
+		cmd.AddCommand(a.Worker(a.whereabouts)...)
+	case a.Program.Engine == nil: // adroit-worker judges the rest
+		cmd.Args, cmd.FParseErrWhitelist.UnknownFlags = cobra.ArbitraryArgs, true
+	}
 	return cmd
 }
 
@@ -475,6 +489,9 @@ type Program struct {
 	// Engine connects to what runs the workflows of jobs with --engine temporal, and makes
 	// adroit worker work. Nil: adroit-worker is started for both, which has it.
 	Engine func(ctx context.Context, at config.Temporal) (Engine, error)
+	// Worker returns the commands below adroit worker, which may ask where the cluster and the
+	// data directory are.
+	Worker func(where func() (at config.Temporal, data string, err error)) []*cobra.Command
 	// Through wraps the client that commands use. Nil: they use the runtime.
 	Through func(adroit.Client) adroit.Client
 	Stdin   io.Reader

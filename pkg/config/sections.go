@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -77,11 +78,46 @@ type jobsSection struct {
 	AtOnce int `yaml:"at_once"`
 }
 
-// Temporal is the cluster of the engine temporal. TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE
-// are used in place of what it leaves out.
+// Temporal is the cluster of the engine temporal. For what it leaves out [Config.Cluster] uses
+// the variables that programs of Temporal have in common.
 type Temporal struct {
-	Address   string `yaml:"address"` // host:port of the frontend
-	Namespace string `yaml:"namespace"`
+	Address    string      `yaml:"address"` // host:port of the frontend
+	Namespace  string      `yaml:"namespace"`
+	TLS        TemporalTLS `yaml:"tls"`
+	APIKeyFile string      `yaml:"api_key_file"`
+	APIKey     string      `yaml:"-"`        // the key itself, which only the environment has
+	KeyFile    string      `yaml:"key_file"` // encrypts what is sent; empty: nothing is encrypted
+	Store      string      `yaml:"store"`    // the directory of large payloads; empty: there is none
+}
+
+// TemporalTLS is how the connection to Temporal is protected. One that sets anything uses TLS.
+type TemporalTLS struct {
+	Enabled    bool   `yaml:"enabled"`
+	CA         string `yaml:"ca"`   // file; empty: the authorities of the system
+	Cert       string `yaml:"cert"` // file, of the client
+	Key        string `yaml:"key"`  // file, of the client
+	ServerName string `yaml:"server_name"`
+}
+
+// Cluster returns where Temporal is, completed from the environment and by defaults.
+func (c *Config) Cluster() Temporal {
+	t := c.Temporal
+	t.Address = cmp.Or(t.Address, c.getenv("TEMPORAL_ADDRESS"), "127.0.0.1:7233")
+	t.Namespace = cmp.Or(t.Namespace, c.getenv("TEMPORAL_NAMESPACE"), "default")
+	t.TLS.CA = cmp.Or(t.TLS.CA, c.getenv("TEMPORAL_TLS_SERVER_CA_CERT_PATH"))
+	t.TLS.Cert = cmp.Or(t.TLS.Cert, c.getenv("TEMPORAL_TLS_CLIENT_CERT_PATH"))
+	t.TLS.Key = cmp.Or(t.TLS.Key, c.getenv("TEMPORAL_TLS_CLIENT_KEY_PATH"))
+	t.TLS.ServerName = cmp.Or(t.TLS.ServerName, c.getenv("TEMPORAL_TLS_SERVER_NAME"))
+	word := c.getenv("TEMPORAL_TLS")
+	on, err := strconv.ParseBool(cmp.Or(word, "false"))
+	t.TLS.Enabled = on || err != nil || t.TLS != TemporalTLS{} // what is no such word must not end the encryption
+	if t.APIKeyFile == "" {
+		t.APIKey = c.getenv("TEMPORAL_API_KEY")
+	}
+	for _, file := range []*string{&t.TLS.CA, &t.TLS.Cert, &t.TLS.Key, &t.APIKeyFile, &t.KeyFile, &t.Store} {
+		*file = c.expand(*file)
+	}
+	return t
 }
 
 // A networkSection limits which addresses tools reach. See netguard.Guard.

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,22 +15,27 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	common "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/lock"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/api"
+	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -40,17 +47,110 @@ type Cluster struct {
 	c         client.Client
 	namespace string
 	queue     string
+	keys      *Keys // nil: what goes through Temporal is not encrypted
+	store     *store
 }
 
-// Dial connects to the frontend at an address such as 127.0.0.1:7233.
-func Dial(ctx context.Context, address, namespace string) (*Cluster, error) {
+// Dial connects to the frontend that at names, and to the keys and the store of payloads.
+func Dial(ctx context.Context, at config.Temporal) (*Cluster, error) {
 	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
 	defer stop()
-	c, err := client.DialContext(ctx, client.Options{HostPort: address, Namespace: namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
-	if err != nil {
+	t := &Cluster{namespace: at.Namespace, queue: Queue, store: &store{dir: at.Store}}
+	var err error
+	if at.KeyFile != "" {
+		if t.keys, err = LoadKeys(at.KeyFile); err != nil {
+			return nil, err
+		}
+	}
+	o := t.options(false)
+	o.HostPort = at.Address
+	if o.ConnectionOptions.TLS, err = secure(at.TLS); err != nil {
 		return nil, err
 	}
-	return &Cluster{c, namespace, Queue}, nil
+	if o.Credentials, err = apiKey(at); err != nil {
+		return nil, err
+	}
+	if t.c, err = client.DialContext(ctx, o); err != nil {
+		return nil, err
+	}
+	if at.Store != "" {
+		d, err := t.describe(ctx)
+		if err != nil {
+			t.c.Close()
+			return nil, err
+		}
+		t.store.namespace = d.GetNamespaceInfo().GetId()
+	}
+	return t, nil
+}
+
+// options are those of a client: of a worker, whose workflows insist on keys, or of any other.
+func (t *Cluster) options(worker bool) client.Options {
+	data := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), codec{t.keys, worker})
+	return client.Options{
+		Namespace: t.namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)), DataConverter: data,
+		FailureConverter: temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{DataConverter: data, EncodeCommonAttributes: t.keys != nil}),
+		ExternalStorage:  converter.ExternalStorage{Drivers: []converter.StorageDriver{t.store}, DriverSelector: t.store, PayloadSizeThreshold: storedFrom},
+	}
+}
+
+func (t *Cluster) describe(ctx context.Context) (*workflowservice.DescribeNamespaceResponse, error) {
+	d, err := t.c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: t.namespace})
+	if err != nil {
+		return nil, fmt.Errorf("looking at the namespace %s of Temporal: %w", t.namespace, err)
+	}
+	return d, nil
+}
+
+// secure is how a connection is encrypted; nil: not at all.
+func secure(at config.TemporalTLS) (*tls.Config, error) {
+	if !at.Enabled && at == (config.TemporalTLS{}) {
+		return nil, nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: at.ServerName}
+	if at.CA != "" {
+		pem, err := os.ReadFile(at.CA)
+		if err != nil {
+			return nil, fmt.Errorf("temporal.tls.ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, problem.Invalidf("it has certificates in PEM", "temporal.tls.ca: %s has no certificate", at.CA)
+		}
+	}
+	if (at.Cert == "") != (at.Key == "") {
+		return nil, problem.Invalidf("name both, or neither", "temporal.tls has one of cert and key, the certificate of this client and its key")
+	}
+	if at.Cert != "" {
+		if _, err := tls.LoadX509KeyPair(at.Cert, at.Key); err != nil {
+			return nil, fmt.Errorf("temporal.tls.cert and key: %w", err)
+		}
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { // one that was renewed counts
+			pair, err := tls.LoadX509KeyPair(at.Cert, at.Key)
+			return &pair, err
+		}
+	}
+	return c, nil
+}
+
+// apiKey are the credentials of an API key, nil if there is none. The SDK sends it over TLS alone.
+func apiKey(at config.Temporal) (client.Credentials, error) {
+	read := func(context.Context) (string, error) { return at.APIKey, nil }
+	if at.APIKeyFile != "" {
+		read = func(context.Context) (string, error) { // one that was renewed counts
+			b, err := rootfs.ReadPrivate(at.APIKeyFile, "its key is")
+			return strings.TrimSpace(string(b)), err
+		}
+	}
+	switch key, err := read(context.Background()); {
+	case err != nil:
+		return nil, fmt.Errorf("temporal.api_key_file: %w", err)
+	case key == "" && at.APIKeyFile != "":
+		return nil, problem.Invalidf("it has the key alone", "temporal.api_key_file: %s is empty", at.APIKeyFile)
+	case key == "":
+		return nil, nil
+	}
+	return client.NewAPIKeyDynamicCredentials(read), nil
 }
 
 // Close ends the connection.
@@ -285,6 +385,13 @@ func (r *remote) Start(ctx context.Context, ref string, o adroit.StartOptions) (
 // if a worker of another host can ask that.
 func (r *remote) Job(ctx context.Context, ref string) (*adroit.JobDetail, error) {
 	d, gone := r.Client.Job(ctx, ref)
+	if gone == nil && d.Job.Status == jobs.Running {
+		if w, err := r.t.c.DescribeWorkflowExecution(ctx, d.Job.ID, ""); err == nil {
+			if why := r.t.stuck(ctx, w); why != "" {
+				d.Job.Status, d.Job.Reason = jobs.Blocked, why
+			}
+		}
+	}
 	if !errors.Is(gone, errAway) {
 		return d, gone
 	}
@@ -512,6 +619,9 @@ func (r *remote) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
 		if f := info.GetSearchAttributes().GetIndexedFields()[AttributeStatus.GetName()]; f != nil {
 			_ = json.Unmarshal(f.GetData(), &status) // a string
 		}
+		if why := r.t.stuck(ctx, d); why != "" {
+			return &jobs.Job{ID: ref, Status: jobs.Blocked, Reason: why, Created: info.GetStartTime().AsTime()}, nil
+		}
 		closed := info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING && info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW
 		if closed || status == jobs.Waiting || status == jobs.Interrupted || status == jobs.Blocked {
 			j, err := r.Job(ctx, ref)
@@ -530,6 +640,34 @@ func (r *remote) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
 			return nil, problem.AsError(context.Cause(ctx))
 		}
 	}
+}
+
+// stuckAfter is the number of attempts after which the task of a workflow counts as stuck.
+const stuckAfter = 3
+
+// stuck is why the tasks of a job's workflow fail again and again, empty if they do not: a worker
+// lacks a key, a payload or the code. Nothing is lost, and it goes on when one has it.
+func (t *Cluster) stuck(ctx context.Context, d *workflowservice.DescribeWorkflowExecutionResponse) string {
+	if d.GetPendingWorkflowTask().GetAttempt() < stuckAfter {
+		return ""
+	}
+	why := "why is encrypted with a key that this machine lacks"
+	history, err := t.c.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{Namespace: t.namespace, Execution: d.GetWorkflowExecutionInfo().GetExecution(), MaximumPageSize: 20})
+	if err != nil {
+		why = err.Error()
+	}
+	for _, ev := range history.GetHistory().GetEvents() {
+		if failure := ev.GetWorkflowTaskFailedEventAttributes().GetFailure(); failure != nil {
+			if own := failure.GetEncodedAttributes(); own != nil {
+				if _, err := (codec{keys: t.keys}).Decode([]*common.Payload{own}); err != nil {
+					break
+				}
+			}
+			why = t.options(false).FailureConverter.FailureToError(failure).Error()
+			break
+		}
+	}
+	return "no worker can go on with it, and each tries again: " + why
 }
 
 // followPatience is for how long a host may be away while its job is followed.

@@ -105,8 +105,8 @@ func (e *engine) perform(s flow.Step, rec *flow.Record) (o Outcome, err error) {
 
 // activity has the host perform a step. Its journal decides about one that was begun before.
 func (e *engine) activity(s flow.Step) (o Outcome, err error) {
-	if len(s.Input) > mostBytes {
-		return Outcome{Failure: &flow.Failure{Code: "too_big", Message: fmt.Sprintf("its input has %d bytes; at most %d go through Temporal", len(s.Input), mostBytes)}}, nil
+	if len(s.Input) > e.j.most {
+		return Outcome{Failure: &flow.Failure{Code: "too_big", Message: "its input: " + tooBig(len(s.Input), e.j.most)}}, nil
 	}
 	t := task{jobs.Task{Before: e.j.Before, Step: s, Race: e.race}, e.j.AtOnce}
 	e.j.Before = nil

@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/rand"
@@ -41,6 +42,7 @@ type Options struct {
 	Host   string // the name of the host, which is its task queue: of one data directory for ever
 	Queue  string // of workflows and of jobs without a host; empty: Queue
 	AtOnce int    // how many steps are performed at once; 0 is 100
+	Most   int    // bytes of an input or an output of a step; 0 is 1 MB, as a server takes without a store
 }
 
 // A Worker runs the workflows of jobs, and performs the steps of those that its host has,
@@ -91,7 +93,19 @@ func (t *Cluster) Work(ctx context.Context, rt *adroit.Runtime, data, host strin
 	if err != nil {
 		return err
 	}
-	w, err := NewWorker(ctx, t.c, rt, Options{Host: name, Queue: t.queue})
+	if err := t.readable(ctx); err != nil {
+		return err
+	}
+	c, err := client.NewClientFromExistingWithContext(ctx, t.c, t.options(true))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	o := Options{Host: name, Queue: t.queue}
+	if t.store.dir != "" {
+		o.Most = mostStored
+	}
+	w, err := NewWorker(ctx, c, rt, o)
 	if err != nil {
 		return err
 	}
@@ -99,6 +113,7 @@ func (t *Cluster) Work(ctx context.Context, rt *adroit.Runtime, data, host strin
 		return err
 	}
 	ready(name)
+	go t.sweepAll(ctx)
 	<-ctx.Done()
 	w.Stop()
 	return nil
@@ -183,6 +198,9 @@ func (w *Worker) on(c client.Client) *Worker {
 	return w
 }
 
+// most is the size of the largest input or output of a step.
+func (w *Worker) most() int { return cmp.Or(w.o.Most, mostBytes) }
+
 // drainTime is how long a worker that stops waits for the steps under way.
 const drainTime = 30 * time.Second
 
@@ -200,7 +218,7 @@ func (w *Worker) register(shared, own registry) {
 		if err := args.Get(&c); err != nil {
 			return nil, err
 		}
-		return run(ctx, w.known, c)
+		return run(ctx, w.known, w.most(), c)
 	}, workflow.DynamicRegisterOptions{})
 	shared.RegisterWorkflowWithOptions(call, workflow.RegisterOptions{Name: callName})
 	shared.RegisterActivityWithOptions(w.call, activity.RegisterOptions{Name: callName})
@@ -417,8 +435,8 @@ func (w *Worker) openJob(ctx context.Context, o opening) (*opened, error) {
 		out.Queue = append(out.Queue, letter{Signal: sig})
 		size += len(sig.Value)
 	}
-	if size > mostBytes {
-		return nil, temporal.NewNonRetryableApplicationError(fmt.Sprintf("the job begins with %d bytes, with what is attached and what it remembers; at most %d go through Temporal", size, mostBytes), failedType, nil)
+	if most := w.most(); size > most {
+		return nil, temporal.NewNonRetryableApplicationError("the job begins with what is attached and what it remembers: "+tooBig(size, most), failedType, nil)
 	}
 	return out, nil
 }
@@ -462,8 +480,8 @@ func (w *Worker) perform(ctx context.Context, t task) (o Outcome, err error) {
 	case err != nil && s.Ended() != nil:
 		err = w.explain(t.Step.Job, err) // the idle ones are left within a second
 		w.leave(t.Step.Job, jobs.ErrStopped)
-	case err == nil && len(o.Output) > mostBytes:
-		o = Outcome{Failure: &flow.Failure{Code: "too_big", Message: fmt.Sprintf("its result has %d bytes; at most %d go through Temporal", len(o.Output), mostBytes)}}
+	case err == nil && len(o.Output) > w.most():
+		o = Outcome{Failure: &flow.Failure{Code: "too_big", Message: "its result: " + tooBig(len(o.Output), w.most())}}
 	}
 	return o, err
 }
@@ -547,8 +565,8 @@ func (w *Worker) call(ctx context.Context, method, path string, body []byte) (*r
 			if err := z.Close(); err != nil {
 				return nil, err
 			}
-			if packed.Len() > mostBytes {
-				return nil, refusal(fmt.Errorf("the answer has %d bytes, %d of them packed; at most %d go through Temporal", r.Body.Len(), packed.Len(), mostBytes))
+			if most := w.most(); packed.Len() > most {
+				return nil, refusal(errors.New("the answer: " + tooBig(packed.Len(), most)))
 			}
 			return &reply{r.Code, r.Header(), packed.Bytes()}, nil
 		}

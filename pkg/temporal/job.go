@@ -53,6 +53,15 @@ var (
 // servers refuse payloads of more than 2 MB for ever.
 const mostBytes = 1 << 20
 
+// tooBig explains that something has more bytes than go through Temporal.
+func tooBig(n, most int) string {
+	text := fmt.Sprintf("%d bytes, and at most %d go through Temporal", n, most)
+	if most == mostBytes {
+		text += "; temporal.store names a directory for larger ones"
+	}
+	return text
+}
+
 // A Carry is what an execution of a job's workflow begins with, and what it hands to the
 // next one: all that it knows. It needs no checkpoint.
 type Carry struct {
@@ -143,6 +152,7 @@ type asked struct {
 type job struct {
 	Carry
 	ctx      workflow.Context
+	most     int // bytes of an input of a step
 	asked    map[string]asked
 	children map[string]bool             // ids of the workflows of sub-agents
 	under    map[int]workflow.CancelFunc // activities under way
@@ -158,8 +168,8 @@ type job struct {
 
 // run is the body of each workflow. A Temporal workflow of a job has the job's id; its type
 // is the agent or pipeline, for people who look.
-func run(ctx workflow.Context, known []flow.Workflow, c Carry) (json.RawMessage, error) {
-	j := &job{Carry: c, ctx: ctx, asked: map[string]asked{}, children: map[string]bool{}, under: map[int]workflow.CancelFunc{}}
+func run(ctx workflow.Context, known []flow.Workflow, most int, c Carry) (json.RawMessage, error) {
+	j := &job{Carry: c, ctx: ctx, most: most, asked: map[string]asked{}, children: map[string]bool{}, under: map[int]workflow.CancelFunc{}}
 	if j.States == nil {
 		j.States = map[string]flow.State{}
 	}

@@ -56,6 +56,7 @@ func TestMain(m *testing.M) {
 func effect(ctx context.Context, env *tools.Env, in struct {
 	N     int    `json:"n"`
 	Delay string `json:"delay,omitempty"`
+	Note  string `json:"note,omitempty"`
 }) (string, error) {
 	note := func(what string) error {
 		f, err := os.OpenFile(os.Getenv("EFFECTS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -85,7 +86,7 @@ func work(address, data, file string) error {
 	if err != nil {
 		return err
 	}
-	t, err := Dial(ctx, address, "default")
+	t, err := Dial(ctx, config.Temporal{Address: address, Namespace: "default", KeyFile: os.Getenv("KEY_FILE"), Store: os.Getenv("STORE")})
 	if err != nil {
 		return err
 	}
@@ -111,6 +112,7 @@ func work(address, data, file string) error {
 type rig struct {
 	t       *testing.T
 	address string
+	at      config.Temporal
 	dir     string
 	bin     string // the server's program
 	server  *exec.Cmd
@@ -128,6 +130,7 @@ func served(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	r.address = l.Addr().String()
+	r.at = config.Temporal{Address: r.address, Namespace: "default"}
 	l.Close()
 	r.serve()
 	t.Cleanup(func() { r.kill(r.server) })
@@ -135,14 +138,17 @@ func served(t *testing.T) *rig {
 }
 
 // newRig starts all of it with a model that plays turns.
-func newRig(t *testing.T, turns ...string) *rig {
-	r := served(t)
+func newRig(t *testing.T, turns ...string) *rig { return served(t).with(turns...) }
+
+// with starts a worker and a client with a model that plays turns.
+func (r *rig) with(turns ...string) *rig {
+	t := r.t
 	text := "turns:\n  - " + strings.Join(turns, "\n  - ") + "\n"
 	if err := errors.Join(os.WriteFile(r.file("script.yaml"), []byte(text), 0o600), os.Mkdir(r.file("workspace"), 0o700), os.Mkdir(r.file("data"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	r.work()
-	until(t, 30*time.Second, func() (err error) { r.cluster, err = Dial(t.Context(), r.address, "default"); return err })
+	until(t, 30*time.Second, func() (err error) { r.cluster, err = Dial(t.Context(), r.at); return err })
 	t.Cleanup(func() { r.kill(r.worker); r.cluster.Close() })
 	r.Client = r.cluster.Client()
 	return r
@@ -178,7 +184,7 @@ func (r *rig) work() { r.worker, r.host = r.workFor("data", "worker") }
 func (r *rig) workFor(data, agent string) (c *exec.Cmd, host string) {
 	until(r.t, 60*time.Second, func() error {
 		c = exec.Command(os.Args[0], "work", r.address, r.file(data), r.file("script.yaml"))
-		c.Env = append(os.Environ(), "EFFECTS="+r.file("effects"), "AGENT="+agent)
+		c.Env = append(os.Environ(), "EFFECTS="+r.file("effects"), "AGENT="+agent, "KEY_FILE="+r.at.KeyFile, "STORE="+r.at.Store)
 		out, err := c.StdoutPipe()
 		if err == nil {
 			err = c.Start()
@@ -499,7 +505,7 @@ func TestCommands(t *testing.T) {
 		t.Helper()
 		var out bytes.Buffer
 		p := cli.Program{Parts: parts.All(), Stdout: &out, Stderr: &out, Getenv: func(name string) string { return env[name] }, Engine: func(ctx context.Context, at config.Temporal) (cli.Engine, error) {
-			return Dial(ctx, at.Address, at.Namespace)
+			return Dial(ctx, at)
 		}}
 		if got := p.Run(t.Context(), append([]string{"--engine", "temporal"}, args...)...); got != code || !strings.Contains(out.String(), want) {
 			t.Errorf("%q ends with %d, want %d and %q:\n%s", args, got, code, want, &out)
@@ -531,7 +537,7 @@ func TestCommands(t *testing.T) {
 func TestClient(t *testing.T) {
 	r := served(t)
 	var all *Cluster
-	until(t, 30*time.Second, func() (err error) { all, err = Dial(t.Context(), r.address, "default"); return err })
+	until(t, 30*time.Second, func() (err error) { all, err = Dial(t.Context(), r.at); return err })
 	t.Cleanup(func() { all.Close() })
 	var own *Cluster
 	n := 0
@@ -555,7 +561,7 @@ func TestClient(t *testing.T) {
 		return own.Client()
 	}, adroittest.GoesOn(), adroittest.Without("live", "live from start"), adroittest.With(func(o *adroit.Options) {
 		n++
-		own = &Cluster{all.c, all.namespace, fmt.Sprint("part-", n)}
+		own = &Cluster{c: all.c, namespace: all.namespace, queue: fmt.Sprint("part-", n), store: all.store}
 		o.Elsewhere = own
 	}))
 }

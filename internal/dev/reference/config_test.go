@@ -104,6 +104,14 @@ var settings = withParts([]word{
 	{"engine", "What runs the workflows of jobs: `local`, this program, or `temporal`, for more than one machine; see [operating](production.md). `--engine` goes before"},
 	{"temporal.address", "The frontend of the Temporal cluster, as `host:port`. TEMPORAL_ADDRESS is used if it is left out"},
 	{"temporal.namespace", "The namespace of jobs in it. TEMPORAL_NAMESPACE is used if it is left out"},
+	{"temporal.tls.enabled", "Whether the connection uses TLS, as it does anyway with any of the settings below or with an API key; `TEMPORAL_TLS=true` does the same"},
+	{"temporal.tls.ca", "The file with the authorities of the cluster's certificate; those of the system if left out. TEMPORAL_TLS_SERVER_CA_CERT_PATH is used if it is left out"},
+	{"temporal.tls.cert", "The file with the certificate of this machine, if the cluster asks for one. TEMPORAL_TLS_CLIENT_CERT_PATH is used if it is left out"},
+	{"temporal.tls.key", "The file with its key. TEMPORAL_TLS_CLIENT_KEY_PATH is used if it is left out"},
+	{"temporal.tls.server_name", "The name in the cluster's certificate, if it is not that in the address. TEMPORAL_TLS_SERVER_NAME is used if it is left out"},
+	{"temporal.api_key_file", "The file with the API key of the cluster, which only its user may read. TEMPORAL_API_KEY, which has the key itself, is used if it is left out"},
+	{"temporal.key_file", "The file with the keys that encrypt prompts, results and questions on their way through Temporal; `adroit worker key` makes it. All hosts have the same; see [operating](production.md#safe)"},
+	{"temporal.store", "The directory for payloads of more than 128 KB, which all hosts share. Without it, what has more than 1 MB fails as too_big"},
 	{"jobs.at_once", "How many jobs of the data directory run at once, in all processes; the others are queued and start by themselves, the oldest first. `--at-once` goes before. If left out, the limit of open files bounds them; see [operating](production.md)"},
 })
 

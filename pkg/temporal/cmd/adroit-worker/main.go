@@ -13,6 +13,6 @@ import (
 
 func main() {
 	cli.Program{Parts: parts.All(), Engine: func(ctx context.Context, at config.Temporal) (cli.Engine, error) {
-		return temporal.Dial(ctx, at.Address, at.Namespace)
-	}}.Main()
+		return temporal.Dial(ctx, at)
+	}, Worker: temporal.Commands}.Main()
 }

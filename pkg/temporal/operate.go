@@ -1,0 +1,334 @@
+package temporal
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	common "go.temporal.io/api/common/v1"
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/pkg/config"
+)
+
+// Commands are those below adroit worker, for who operates hosts. where is asked when one runs.
+func Commands(where func() (at config.Temporal, data string, err error)) []*cobra.Command {
+	doctor := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the cluster, the key and the store of jobs on Temporal",
+		Long: "Checks whether jobs on Temporal work from this machine: address, TLS, namespace, search attributes,\n" +
+			"clock, key, store, workers, and jobs with which no worker can go on. It registers the search\n" +
+			"attributes that are missing. For its checks it starts a workflow, and ends it.",
+		Example: "  adroit worker doctor",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			at, _, err := where()
+			if err != nil {
+				return err
+			}
+			return doctor(cmd.Context(), cmd.OutOrStdout(), at)
+		},
+	}
+	key := &cobra.Command{
+		Use:   "key",
+		Short: "Add a key to the file of temporal.key_file, and make the file where there is none",
+		Long: "Adds a new key to the file of temporal.key_file. The last key of the file encrypts, and all of them\n" +
+			"decrypt. A worker uses the new key a second later. Copy the file to the other hosts at once: one\n" +
+			"that lacks the key waits with its jobs until it has it.",
+		Example: "  adroit config set temporal.key_file ~/.config/adroit/temporal.keys\n  adroit worker key",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			at, _, err := where()
+			if err != nil {
+				return err
+			}
+			if at.KeyFile == "" {
+				return problem.Invalidf("for example temporal: {key_file: ~/.config/adroit/temporal.keys}", "temporal.key_file names no file")
+			}
+			id, err := AddKey(at.KeyFile)
+			if err == nil {
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has the key %s, which encrypts from now on\n", at.KeyFile, id)
+			}
+			return err
+		},
+	}
+	var listen, origin string
+	codec := &cobra.Command{
+		Use:   "codec",
+		Short: "Decrypt payloads for Temporal's own interface",
+		Long: "Serves the codec endpoint of Temporal's own interface and command line, which show payloads with it.\n" +
+			"It prints the address to enter there, with a token in it. It decrypts only, and it listens on this\n" +
+			"machine only: for others put a proxy with TLS before it.",
+		Example: "  adroit worker codec --origin http://localhost:8233",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			at, data, err := where()
+			if err != nil {
+				return err
+			}
+			return serveCodec(cmd.Context(), cmd.OutOrStdout(), at, data, listen, origin)
+		},
+	}
+	codec.Flags().StringVar(&listen, "listen", "127.0.0.1:8089", "the address, of this machine")
+	codec.Flags().StringVar(&origin, "origin", "http://localhost:8233", "where the interface is whose pages may ask")
+	return []*cobra.Command{doctor, key, codec}
+}
+
+// serveCodec serves the codec endpoint until ctx ends.
+func serveCodec(ctx context.Context, out io.Writer, at config.Temporal, data, listen, origin string) error {
+	host, _, err := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return problem.Invalidf("for example 127.0.0.1:8089; a proxy with TLS serves others", "--listen %q is no address of this machine alone", listen)
+	}
+	token, err := codecToken(data)
+	if err != nil {
+		return err
+	}
+	own := codec{}
+	if at.KeyFile != "" {
+		if own.keys, err = LoadKeys(at.KeyFile); err != nil {
+			return err
+		}
+	}
+	handler, err := codecHandler(own, &store{dir: at.Store}, token, origin)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "codec endpoint: http://%s/%s\n", l.Addr(), token); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	s := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute}
+	defer context.AfterFunc(ctx, func() { _ = s.Close() })() // it has nothing to lose
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// codecToken is the token of the codec endpoint of a data directory, made where there is none.
+func codecToken(data string) (string, error) {
+	file := filepath.Join(data, "codec.token")
+	err := rootfs.MkdirAll(data)
+	if err == nil {
+		err = rootfs.CreateFile(file, 0o600, []byte(rand.Text()+"\n"))
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	b, err := rootfs.ReadPrivate(file, "its token is")
+	if token := strings.TrimSpace(string(b)); err != nil || len(token) >= rootfs.MinToken {
+		return token, err
+	}
+	return "", problem.Invalidf("remove it, and another one is made", "%s has no token of %d characters", file, rootfs.MinToken)
+}
+
+// codecHandler decrypts for who has the token: in the Authorization header, or as the first part
+// of the path, because Temporal's interface sends no header of its own. Pages of other origins
+// than the one that is named do not get an answer.
+func codecHandler(own codec, s *store, token, origin string) (http.Handler, error) {
+	payloads, err := converter.NewPayloadHTTPHandler(converter.PayloadHTTPHandlerOptions{
+		PreStorageCodecs: []converter.PayloadCodec{own},
+		ExternalStorage:  converter.ExternalStorage{Drivers: []converter.StorageDriver{s}, DriverSelector: s, PayloadSizeThreshold: storedFrom},
+	})
+	if err != nil {
+		return nil, err
+	}
+	same := func(given string) bool { return subtle.ConstantTimeCompare([]byte(given), []byte(token)) == 1 }
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Vary", "Origin")
+		switch from := r.Header.Get("Origin"); {
+		case from == "": // no page
+		case from != origin:
+			http.Error(w, "pages of "+from+" may not ask: see --origin", http.StatusForbidden)
+			return
+		default:
+			w.Header().Set("Access-Control-Allow-Origin", origin)
+			w.Header().Set("Access-Control-Allow-Methods", "POST, OPTIONS")
+			w.Header().Set("Access-Control-Allow-Headers", "authorization, content-type, x-namespace")
+			w.Header().Set("Access-Control-Allow-Credentials", "true")
+		}
+		if r.Method == http.MethodOptions {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		path := strings.TrimPrefix(r.URL.Path, "/")
+		if given, rest, ok := strings.Cut(path, "/"); ok && same(given) {
+			path = rest
+		} else if !same(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")) {
+			http.Error(w, "the token is missing or another one", http.StatusUnauthorized)
+			return
+		}
+		if path != "decode" && path != "download" {
+			http.Error(w, "it decrypts only: decode and download", http.StatusNotFound)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, mostStored)
+		payloads.ServeHTTP(w, r)
+	}), nil
+}
+
+// A checkup prints what doctor finds.
+type checkup struct {
+	out    io.Writer
+	faults int
+}
+
+func (c *checkup) line(kind, what, format string, args ...any) {
+	if kind == "fault" {
+		c.faults++
+	}
+	fmt.Fprintf(c.out, "%-6s %-18s %s\n", kind, what, fmt.Sprintf(format, args...))
+}
+
+// is reports a check: its error, or what was found.
+func (c *checkup) is(what string, err error, format string, args ...any) bool {
+	if err == nil {
+		c.line("ok", what, format, args...)
+		return true
+	}
+	if hint := problem.Hint(err); hint != "" {
+		err = fmt.Errorf("%w\n%26s%s", err, "", hint)
+	}
+	c.line("fault", what, "%v", err)
+	return false
+}
+
+// doctor checks whether jobs work with the cluster of at.
+func doctor(ctx context.Context, out io.Writer, at config.Temporal) error {
+	c := &checkup{out: out}
+	c.check(ctx, at)
+	if c.faults > 0 {
+		return fmt.Errorf("%d of the checks failed", c.faults)
+	}
+	return nil
+}
+
+func (c *checkup) check(ctx context.Context, at config.Temporal) {
+	t, err := Dial(ctx, at)
+	if !c.is("address", err, "%s answers%s", at.Address, map[bool]string{true: ", over TLS"}[at.TLS.Enabled]) {
+		return
+	}
+	defer t.Close()
+	d, err := t.describe(ctx)
+	keeps := d.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
+	if !c.is("namespace", err, "%s; it forgets jobs %s after their end, and hosts keep them", at.Namespace, keeps) {
+		return
+	}
+	c.is("search attributes", t.attributes(ctx), "all are registered; without one of them each task of a job would fail until it is")
+	if at.KeyFile == "" {
+		c.line("warn", "key", "temporal.key_file names none: whoever can read the namespace can read prompts and results")
+	} else {
+		id, _ := t.keys.current()
+		c.line("ok", "key", "%s of %s encrypts", id, at.KeyFile)
+	}
+	if at.Store == "" {
+		c.line("warn", "store", "temporal.store names none: inputs and results of more than %d bytes fail as too_big", mostBytes)
+	}
+	skew, err := t.probe(ctx)
+	if c.is("payloads", err, "one of %d bytes came back as it was sent", 2*storedFrom) {
+		c.is("clock", late(skew), "it differs by less than %s from the clock of Temporal", skew.Abs().Round(time.Millisecond)+time.Millisecond)
+	}
+	c.is("readable", t.readable(ctx), "key and store are those of the jobs that run")
+	if _, err := t.sweep(ctx); err != nil {
+		c.is("retention", err, "")
+	}
+	hosts, err := t.hosts(ctx, 0)
+	if c.is("workers", err, "%d hosts poll: %s", len(hosts), strings.Join(hosts, ", ")) && len(hosts) == 0 {
+		c.line("warn", "workers", "jobs wait for one: adroit worker")
+	}
+	if n, err := c.stuck(ctx, t); err != nil || n == 0 {
+		c.is("jobs", err, "a worker can go on with each; one with which none can, after a panic or with another program, would be named here and wait")
+	}
+}
+
+// mostSkew is the difference of clocks from which deadlines of hosts and Temporal do not agree.
+const mostSkew = 5 * time.Second
+
+func late(skew time.Duration) error {
+	if skew.Abs() > mostSkew {
+		return fmt.Errorf("it differs by %s from the clock of Temporal: questions and limits end at another time", skew.Round(time.Second))
+	}
+	return nil
+}
+
+// probe sends a payload that is large enough for the store, reads it back, and compares the clocks.
+// A negative skew is a clock of this machine that is behind.
+func (t *Cluster) probe(ctx context.Context) (skew time.Duration, err error) {
+	sent := strings.Repeat(rand.Text()+"\n", 2*storedFrom/27+1)
+	before := time.Now()
+	run, err := t.c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: "adroit.doctor", WorkflowExecutionTimeout: time.Minute, StaticSummary: "adroit worker doctor"}, "adroit.doctor", sent)
+	if err != nil {
+		return 0, err
+	}
+	after := time.Now()
+	defer func() {
+		err = errors.Join(err, t.c.TerminateWorkflow(context.WithoutCancel(ctx), run.GetID(), run.GetRunID(), "the check is over"))
+	}()
+	history := t.c.GetWorkflowHistory(ctx, run.GetID(), run.GetRunID(), false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	if !history.HasNext() {
+		return 0, errors.New("a workflow that was started has no history")
+	}
+	ev, err := history.Next()
+	if err != nil {
+		return 0, err
+	}
+	var got string
+	in, err := t.decode(ev.GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads())
+	if err == nil {
+		err = converter.GetDefaultDataConverter().FromPayloads(&common.Payloads{Payloads: in}, &got)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if got != sent {
+		return 0, errors.New("what came back is not what was sent")
+	}
+	switch at := ev.GetEventTime().AsTime(); {
+	case at.Before(before):
+		skew = before.Sub(at)
+	case at.After(after):
+		skew = after.Sub(at)
+	}
+	return skew, nil
+}
+
+// mostStuck is how many jobs doctor looks at.
+const mostStuck = 200
+
+// stuck names the jobs with which no worker can go on.
+func (c *checkup) stuck(ctx context.Context, t *Cluster) (n int, err error) {
+	page, err := t.c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: t.namespace, PageSize: mostStuck, Query: fmt.Sprintf("TaskQueue = %q AND ExecutionStatus = 'Running'", t.queue)})
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range page.Executions {
+		d, err := t.c.DescribeWorkflowExecution(ctx, e.GetExecution().GetWorkflowId(), e.GetExecution().GetRunId())
+		if err != nil {
+			continue // it has ended
+		}
+		if why := t.stuck(ctx, d); why != "" {
+			n++
+			c.line("fault", "jobs", "%s: %s", e.GetExecution().GetWorkflowId(), why)
+		}
+	}
+	return n, nil
+}

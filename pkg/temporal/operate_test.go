@@ -1,0 +1,308 @@
+package temporal
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	common "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/proxy"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/adroit-run/adroit/pkg/config"
+)
+
+// pair writes a certificate for 127.0.0.1 and its key, and returns both.
+func (r *rig) pair(name string) tls.Certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		DNSNames: []string{"temporal.example"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	err = errors.Join(os.WriteFile(r.file(name+".crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600),
+		os.WriteFile(r.file(name+".key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), 0o600))
+	own, e := tls.LoadX509KeyPair(r.file(name+".crt"), r.file(name+".key"))
+	if err = errors.Join(err, e); err != nil {
+		r.t.Fatal(err)
+	}
+	return own
+}
+
+// TestTLS connects through a frontend that asks for TLS, a certificate of the client and a key.
+func TestTLS(t *testing.T) {
+	r := served(t)
+	server, own := r.pair("server"), r.pair("client")
+	r.pair("other")
+	to, err := grpc.NewClient(r.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	forward, err := proxy.NewWorkflowServiceProxyServer(proxy.WorkflowServiceProxyOptions{Client: workflowservice.NewWorkflowServiceClient(to)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := x509.NewCertPool()
+	clients.AddCert(own.Leaf)
+	front := grpc.NewServer(
+		grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{server}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients})),
+		grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+			if md, _ := metadata.FromIncomingContext(ctx); len(md.Get("authorization")) != 1 || md.Get("authorization")[0] != "Bearer hush" {
+				return nil, status.Error(codes.Unauthenticated, "no key")
+			}
+			return next(ctx, req)
+		}))
+	workflowservice.RegisterWorkflowServiceServer(front, forward)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go front.Serve(l) //nolint:errcheck // Stop ends it
+	t.Cleanup(front.Stop)
+	if err := os.WriteFile(r.file("api.key"), []byte("hush\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	good := config.Temporal{Address: l.Addr().String(), Namespace: "default", APIKeyFile: r.file("api.key"),
+		TLS: config.TemporalTLS{CA: r.file("server.crt"), Cert: r.file("client.crt"), Key: r.file("client.key"), ServerName: "temporal.example"}}
+	until(t, 30*time.Second, func() error {
+		c, err := Dial(t.Context(), good)
+		if err == nil {
+			_, err = c.describe(t.Context())
+			err = errors.Join(err, c.Close())
+		}
+		return err
+	})
+	for name, spoil := range map[string]func(*config.Temporal){
+		"no TLS":             func(at *config.Temporal) { at.TLS, at.APIKeyFile = config.TemporalTLS{}, "" },
+		"another authority":  func(at *config.Temporal) { at.TLS.CA = r.file("other.crt") },
+		"another client":     func(at *config.Temporal) { at.TLS.Cert, at.TLS.Key = r.file("other.crt"), r.file("other.key") },
+		"another name":       func(at *config.Temporal) { at.TLS.ServerName = "" },
+		"no key":             func(at *config.Temporal) { at.APIKeyFile = "" },
+		"another key":        func(at *config.Temporal) { at.APIKeyFile, at.APIKey = "", "loud" },
+		"a key without file": func(at *config.Temporal) { at.APIKeyFile = r.file("absent") },
+		"half a pair":        func(at *config.Temporal) { at.TLS.Key = "" },
+		"no certificates":    func(at *config.Temporal) { at.TLS.CA = r.file("api.key") },
+	} {
+		at := good
+		spoil(&at)
+		ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
+		if c, err := Dial(ctx, at); err == nil {
+			c.Close()
+			t.Errorf("%s: it is connected", name)
+		}
+		stop()
+	}
+}
+
+// TestDoctor checks a cluster on which all is well, and one where little is.
+func TestDoctor(t *testing.T) {
+	r := served(t)
+	var out bytes.Buffer
+	var err error
+	r.at.KeyFile, r.at.Store = r.file("keys"), r.file("store")
+	id, err := AddKey(r.at.KeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, 30*time.Second, func() error {
+		out.Reset()
+		if err := doctor(t.Context(), &out, r.at); err != nil {
+			return errors.New(out.String())
+		}
+		return nil
+	})
+	for _, want := range []string{"ok     address", "ok     search attributes", "ok     key                " + id, "ok     payloads", "ok     clock", "ok     jobs", "jobs wait for one: adroit worker"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it lacks %q:\n%s", want, &out)
+		}
+	}
+	if stored, _ := os.ReadDir(r.at.Store); len(stored) != 1 {
+		t.Errorf("nothing is stored")
+	}
+
+	// A job of another program, whose workflow this worker lacks.
+	c, err := client.Dial(client.Options{HostPort: r.address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	w := (&Worker{o: Options{Host: "here"}}).on(c)
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	if _, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "J00000000000AB", TaskQueue: Queue}, "job", Carry{Placed: Placed{Host: "here", Workflow: "absent"}}); err != nil {
+		t.Fatal(err)
+	}
+	bad := r.at
+	bad.KeyFile, bad.Store = "", r.file("keys") // a file
+	until(t, time.Minute, func() error {
+		out.Reset()
+		if err := doctor(t.Context(), &out, bad); err == nil || !strings.Contains(out.String(), `has no workflow "absent"`) {
+			return errors.New(out.String())
+		}
+		return nil
+	})
+	for _, want := range []string{"warn   key", "fault  payloads", "fault  jobs               J00000000000AB"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it lacks %q:\n%s", want, &out)
+		}
+	}
+	out.Reset()
+	bad.Address = "127.0.0.1:1"
+	if err := doctor(t.Context(), &out, bad); err == nil || !strings.Contains(out.String(), "fault  address") {
+		t.Errorf("nobody listens: %v\n%s", err, &out)
+	}
+}
+
+// TestCodec decrypts for who has the token, and for the pages of one origin.
+func TestCodec(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := AddKey(dir + "/keys"); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := LoadKeys(dir + "/keys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &store{dir: dir + "/store", namespace: "n"}
+	large, err := converter.GetDefaultDataConverter().ToPayload(strings.Repeat("large ", storedFrom))
+	if err != nil {
+		t.Fatal(err)
+	}
+	small, err := converter.GetDefaultDataConverter().ToPayload("small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := codec{keys: keys}.Encode([]*common.Payload{small, large})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(sealed[0].Data, []byte("small")) {
+		t.Error("it is not encrypted")
+	}
+	plain := func(t *testing.T, payloads ...*common.Payload) []byte {
+		b, err := protojson.Marshal(&common.Payloads{Payloads: payloads})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	h, err := codecHandler(codec{keys: keys}, s, "0123456789abcdef", "http://localhost:8233")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(method, path, auth, origin string, body []byte) (int, string, http.Header) {
+		req := httptest.NewRequest(method, path, bytes.NewReader(body))
+		if auth != "" {
+			req.Header.Set("Authorization", auth)
+		}
+		if origin != "" {
+			req.Header.Set("Origin", origin)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, req)
+		b, _ := io.ReadAll(w.Body) // of a buffer
+		return w.Code, string(b), w.Header()
+	}
+	body := plain(t, sealed[0])
+	for _, c := range []struct {
+		method, path, auth, origin string
+		code                       int
+	}{
+		{"POST", "/0123456789abcdef/decode", "", "http://localhost:8233", 200},
+		{"POST", "/decode", "Bearer 0123456789abcdef", "", 200},
+		{"POST", "/decode", "", "", 401},
+		{"POST", "/0123456789abcdeX/decode", "", "", 401},
+		{"POST", "/decode", "Bearer x", "", 401},
+		{"POST", "/0123456789abcdef/decode", "", "http://evil.example", 403},
+		{"POST", "/0123456789abcdef/encode", "", "", 404},
+		{"GET", "/0123456789abcdef/decode", "", "", 404},
+		{"OPTIONS", "/0123456789abcdef/decode", "", "http://localhost:8233", 204},
+	} {
+		code, text, header := ask(c.method, c.path, c.auth, c.origin, body)
+		if code != c.code {
+			t.Errorf("%s %s %q %q: %d %s", c.method, c.path, c.auth, c.origin, code, text)
+		}
+		if allowed := header.Get("Access-Control-Allow-Origin"); (allowed == c.origin) != (c.origin != "http://evil.example") {
+			t.Errorf("%s from %q: allowed is %q", c.path, c.origin, allowed)
+		}
+		if got := new(common.Payloads); code == 200 {
+			if err := protojson.Unmarshal([]byte(text), got); err != nil || string(got.Payloads[0].Data) != `"small"` {
+				t.Errorf("%v: %s", err, text)
+			}
+		}
+	}
+	none := codec{}
+	if _, err := none.Decode(sealed); err == nil || !strings.Contains(err.Error(), "temporal.key_file names no keys") {
+		t.Errorf("without keys: %v", err)
+	}
+	cut := &common.Payload{Metadata: sealed[0].Metadata, Data: append([]byte{sealed[0].Data[0] ^ 1}, sealed[0].Data[1:]...)}
+	if _, err := (codec{keys: keys}).Decode([]*common.Payload{cut}); err == nil {
+		t.Error("a payload that was changed is decrypted")
+	}
+	for _, text := range []string{"", "a b\n", "a\n", "x AAAA\nx AAAA\n"} {
+		if err := os.WriteFile(dir+"/bad", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LoadKeys(dir + "/bad"); err == nil {
+			t.Errorf("%q are keys", text)
+		}
+	}
+	if err := os.Chmod(dir+"/keys", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadKeys(dir + "/keys"); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("keys that others can read: %v", err)
+	}
+	if err := serveCodec(t.Context(), io.Discard, config.Temporal{}, dir, "0.0.0.0:0", ""); err == nil {
+		t.Error("it listens for other machines")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- serveCodec(ctx, w, config.Temporal{Store: s.dir}, dir, "127.0.0.1:0", "") }()
+	line := make([]byte, 200)
+	n, err := r.Read(line)
+	if err != nil || !strings.HasPrefix(string(line[:n]), "codec endpoint: http://127.0.0.1:") {
+		t.Errorf("%q, %v", line[:n], err)
+	}
+	stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
