@@ -307,10 +307,15 @@ func (t *Cluster) hostOf(ctx context.Context, job string) (string, error) {
 	return host, nil
 }
 
-// find is the queue of the one host that knows a job, or of any.
+// find is the queue of the one host that knows a job, or of any if none does. While a host is
+// away, nobody knows whether it does.
 func (t *Cluster) find(ctx context.Context, ref string) (string, error) {
 	hosts, err := t.hosts(ctx, 0)
-	if err != nil || len(hosts) < 2 {
+	if err != nil {
+		return "", err
+	}
+	silent, err := t.awayHosts(ctx, hosts)
+	if err != nil || len(hosts)+len(silent) < 2 {
 		return t.queue, err
 	}
 	found, errs := make([]*adroit.JobDetail, len(hosts)), make([]error, len(hosts))
@@ -322,6 +327,8 @@ func (t *Cluster) find(ctx context.Context, ref string) (string, error) {
 	queue, id := t.queue, ""
 	for i, host := range hosts {
 		switch {
+		case errors.Is(errs[i], errAway):
+			silent = append(silent, host)
 		case errs[i] != nil: // unless another one knows it, any will say why
 		case id != "":
 			return "", problem.Invalidf("give more of its id", "%q is %s on %s and %s on %s", ref, id, queue, found[i].Job.ID, host)
@@ -329,7 +336,32 @@ func (t *Cluster) find(ctx context.Context, ref string) (string, error) {
 			queue, id = host, found[i].Job.ID
 		}
 	}
+	if id == "" && len(silent) > 0 {
+		return "", problem.WithHint(fmt.Errorf("unknown whether there is a job %s: %s: %w", ref, strings.Join(silent, ", "), errAway), "the hosts that answer do not have it")
+	}
 	return queue, nil
+}
+
+// awayHosts are the hosts of the jobs that Temporal still knows, without those that poll.
+func (t *Cluster) awayHosts(ctx context.Context, polling []string) ([]string, error) {
+	known := map[string]bool{}
+	for next, first := []byte(nil), true; first || len(next) > 0; first = false {
+		page, err := t.c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: t.namespace, NextPageToken: next, PageSize: 1000, Query: fmt.Sprintf("AdroitHost IS NOT NULL AND TaskQueue = %q", t.queue)})
+		if err != nil {
+			return nil, err
+		}
+		next = page.NextPageToken
+		for _, e := range page.Executions {
+			var host string
+			if f := e.GetSearchAttributes().GetIndexedFields()[AttributeHost.GetName()]; f != nil {
+				_ = json.Unmarshal(f.GetData(), &host) // a string
+			}
+			if host != "" && !slices.Contains(polling, host) {
+				known[host] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(known)), nil
 }
 
 // errAway is a host that does not answer.

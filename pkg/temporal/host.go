@@ -22,6 +22,7 @@ import (
 
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -55,6 +56,8 @@ type Worker struct {
 	attend  func(ctx context.Context, id, note string, atOnce int) (*jobs.Session, error)
 	ended   func(*jobs.Job) (goesOn bool)
 	workers []worker.Worker
+	// describe asks Temporal about the newest workflow of a job.
+	describe func(ctx context.Context, id, run string) (*workflowservice.DescribeWorkflowExecutionResponse, error)
 
 	ctx  context.Context // of sessions
 	stop context.CancelCauseFunc
@@ -121,7 +124,7 @@ func (t *Cluster) Work(ctx context.Context, rt *adroit.Runtime, data, host strin
 
 // hostName is the name that a data directory has for ever, made where it has none.
 func hostName(data, host string) (string, error) {
-	file := filepath.Join(data, "host")
+	file, given := filepath.Join(data, "host"), host
 	switch b, err := os.ReadFile(file); {
 	case err == nil && (host == "" || host == strings.TrimSpace(string(b))):
 		return strings.TrimSpace(string(b)), nil
@@ -142,7 +145,14 @@ func hostName(data, host string) (string, error) {
 	if strings.ContainsAny(host, "/ \t\n") || host == Queue {
 		return "", problem.Invalidf("letters, digits and - will do", "%q cannot be the name of a host", host)
 	}
-	return host, rootfs.WriteFile(file, []byte(host+"\n"))
+	err := rootfs.MkdirAll(data)
+	if err == nil {
+		err = rootfs.CreateFile(file, 0o600, []byte(host+"\n"))
+	}
+	if errors.Is(err, fs.ErrExist) { // another worker was first
+		return hostName(data, given)
+	}
+	return host, err
 }
 
 // attributes registers the search attributes that a cluster lacks: a workflow that sets one
@@ -195,6 +205,7 @@ func (w *Worker) on(c client.Client) *Worker {
 	own := worker.New(c, w.o.Host, worker.Options{Identity: w.o.Host, DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: w.o.AtOnce, WorkerStopTimeout: drainTime})
 	w.register(shared, own)
 	w.workers = []worker.Worker{shared, own}
+	w.describe = c.DescribeWorkflowExecution
 	return w
 }
 
@@ -245,6 +256,9 @@ func (w *Worker) Start() error {
 		}
 	}
 	go w.leaveIdle()
+	if w.rt != nil {
+		go w.reconcile()
+	}
 	return nil
 }
 
@@ -296,6 +310,39 @@ func (w *Worker) leaveIdle() {
 			}
 		}
 		idle = now
+	}
+}
+
+// reconcileEvery is how often a worker asks about jobs whose workflows somebody may have ended.
+const reconcileEvery = 15 * time.Second
+
+// reconcile ends the jobs of this host whose workflows were terminated, in Temporal's own interface
+// for instance: that runs no code, so nobody else records it. It has to see so twice, because a
+// job that goes on after its end has its new workflow a moment later.
+func (w *Worker) reconcile() {
+	seen := map[string]string{} // runs by job
+	for {
+		select {
+		case <-w.ctx.Done():
+			return
+		case <-time.After(reconcileEvery):
+		}
+		list, err := w.rt.Jobs(w.ctx, adroit.ListOptions{Status: []jobs.Status{jobs.Running, jobs.Waiting, jobs.Queued, jobs.Interrupted}})
+		if err != nil {
+			continue // next time
+		}
+		now := map[string]string{}
+		for _, j := range list {
+			d, err := w.describe(w.ctx, j.ID, "") // one of this machine's own engine is not found
+			if info := d.GetWorkflowExecutionInfo(); err == nil && info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_TERMINATED {
+				now[j.ID] = info.GetExecution().GetRunId()
+			}
+			if run := now[j.ID]; run != "" && run == seen[j.ID] {
+				w.leave(j.ID, jobs.ErrStopped)
+				_, _ = w.record(w.ctx, End{Job: j.ID, Code: jobs.Cancelled, Why: "its workflow was terminated in Temporal"}) // else next time
+			}
+		}
+		seen = now
 	}
 }
 
@@ -489,6 +536,10 @@ func (w *Worker) perform(ctx context.Context, t task) (o Outcome, err error) {
 // finish records how a job has ended.
 func (w *Worker) finish(ctx context.Context, end End) (recorded, error) {
 	defer every(heartbeat/3, func() { activity.RecordHeartbeat(ctx) })()
+	return w.record(ctx, end)
+}
+
+func (w *Worker) record(ctx context.Context, end End) (recorded, error) {
 	s, err := w.session(opening{Job: end.Job, AtOnce: -1})
 	if err != nil {
 		j, _ := jobs.Find(ctx, w.store, end.Job)

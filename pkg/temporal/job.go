@@ -159,6 +159,7 @@ type job struct {
 	begun    int                         // activities
 	leaving  bool
 	ending   bool
+	passing  int    // letters on their way to sub-agents, or back into the queue
 	away     int    // steps that wait for the host
 	reason   string // why it is blocked
 	doing    string
@@ -202,6 +203,11 @@ func run(ctx workflow.Context, known []flow.Workflow, most int, c Carry) (json.R
 	case errors.As(err, new(*flow.DivergedError)):
 		panic(err) // the task fails and is tried again: the run is blocked, not lost
 	case errors.Is(err, errLeave):
+		free, stop := workflow.NewDisconnectedContext(ctx)
+		defer stop()
+		if err := workflow.Await(free, func() bool { return j.passing == 0 }); err != nil {
+			return nil, err
+		}
 		j.drain()
 		return nil, workflow.NewContinueAsNewError(ctx, workflow.GetInfo(ctx).WorkflowType.Name, j.Carry)
 	}
@@ -212,11 +218,20 @@ func run(ctx workflow.Context, known []flow.Workflow, most int, c Carry) (json.R
 	return out, j.finish(end)
 }
 
-// drain takes the signals that the execution has and has not read yet.
+// drain takes the signals that the execution has and has not read yet. Questions of sub-agents
+// are not among them: a sub-agent has ended before its parent goes on in a new execution.
 func (j *job) drain() {
 	in := workflow.GetSignalChannel(j.ctx, signalName)
 	for sig := (letter{}); in.ReceiveAsync(&sig); sig = (letter{}) {
 		j.Queue = append(j.Queue, sig)
+	}
+	why := ""
+	for in := workflow.GetSignalChannel(j.ctx, stopName); in.ReceiveAsync(&why); {
+		j.Stopped = cmp.Or(why, jobs.ErrStopped.Error())
+	}
+	atOnce := 0
+	for in := workflow.GetSignalChannel(j.ctx, startName); in.ReceiveAsync(&atOnce); {
+		j.Stopped, j.AtOnce = "", cmp.Or(atOnce, j.AtOnce)
 	}
 }
 
@@ -367,11 +382,7 @@ func (j *job) serve() error {
 		if j.asked[a.Question.Path] = a; a.Over {
 			delete(j.asked, a.Question.Path)
 		}
-		queued := j.Queue // the answer may have come first
-		j.Queue = nil
-		for _, l := range queued {
-			j.take(ctx, l)
-		}
+		j.passOn(ctx) // the answer may have come first
 		j.show()
 	})
 	listen(j.ctx, startName, j.goOn)
@@ -436,8 +447,38 @@ func (j *job) tellChildren(ctx workflow.Context, name string, value any) {
 	}
 }
 
+// passOn takes the letters that sub-agents ask for out of the queue, one by one: the others stay in
+// it, in their order, while one is on its way.
+func (j *job) passOn(ctx workflow.Context) {
+	wanted := func(l letter) bool {
+		for _, path := range slices.SortedFunc(maps.Keys(j.asked), flow.Compare) {
+			if a := j.asked[path]; a.Child != "" && slices.Contains(a.Question.Signals, l.Name) {
+				return true
+			}
+		}
+		return false
+	}
+	n := 0
+	for _, l := range j.Queue {
+		if wanted(l) {
+			n++
+		}
+	}
+	for ; n > 0; n-- {
+		i := slices.IndexFunc(j.Queue, wanted)
+		if i < 0 {
+			return
+		}
+		l := j.Queue[i]
+		j.Queue = slices.Delete(j.Queue, i, i+1)
+		j.take(ctx, l)
+	}
+}
+
 // take queues a signal, or passes it to the sub-agent that asked for it.
 func (j *job) take(ctx workflow.Context, l letter) {
+	j.passing++
+	defer func() { j.passing-- }()
 	for _, path := range slices.SortedFunc(maps.Keys(j.asked), flow.Compare) {
 		if a := j.asked[path]; a.Child != "" && slices.Contains(a.Question.Signals, l.Name) {
 			if workflow.SignalExternalWorkflow(ctx, a.Child, "", signalName, l).Get(ctx, nil) == nil {

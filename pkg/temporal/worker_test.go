@@ -487,6 +487,9 @@ func TestHosts(t *testing.T) {
 	if err != nil || j.Job.Status != jobs.Interrupted || len(j.Questions) != 1 || !strings.Contains(j.Job.Reason, host) {
 		t.Fatalf("%+v, %v", j, err)
 	}
+	if _, err := r.Job(t.Context(), "J0000000000000"); err == nil || !strings.Contains(err.Error(), "unknown whether") || !strings.Contains(err.Error(), host) {
+		t.Errorf("a job that the host which is away may have: %v", err)
+	}
 	if _, err := r.Signal(t.Context(), s.Job.ID, adroit.Signal{Name: "approve", Question: j.Questions[0].Path}); err != nil {
 		t.Fatal(err)
 	}
@@ -495,6 +498,44 @@ func TestHosts(t *testing.T) {
 	}
 	second, _ = r.workFor("other", "helper")
 	r.ended(s.Job.ID, jobs.Done)
+}
+
+// TestTerminate ends the workflow of a job in Temporal itself: its host records that.
+func TestTerminate(t *testing.T) {
+	r := newRig(t, "calls: [{name: push, args: {n: 1}}]", "text: Done.")
+	id := r.begin(executor.ApproveEdits)
+	r.ended(id, jobs.Waiting)
+	if err := r.cluster.c.TerminateWorkflow(t.Context(), id, "", "by hand"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, time.Minute, func() error {
+		d, err := r.Job(t.Context(), id)
+		if err == nil && (d.Job.Status != jobs.Cancelled || !strings.Contains(d.Job.Reason, "terminated")) {
+			err = fmt.Errorf("it is %s: %s", d.Job.Status, d.Job.Reason)
+		}
+		return err
+	})
+}
+
+// TestHostName has workers of one data directory start at once: they have one name.
+func TestHostName(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	names := make(chan string, 20)
+	for range cap(names) {
+		go func() {
+			name, err := hostName(data, "")
+			names <- fmt.Sprint(name, err)
+		}()
+	}
+	first := <-names
+	for range cap(names) - 1 {
+		if name := <-names; name != first || !strings.HasSuffix(name, "<nil>") {
+			t.Errorf("%q and %q", first, name)
+		}
+	}
+	if _, err := hostName(data, "another"); err == nil {
+		t.Error("the name was exchanged")
+	}
 }
 
 // TestCommands leads jobs on a real server by the commands of a person.
