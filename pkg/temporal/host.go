@@ -1,9 +1,7 @@
 package temporal
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"crypto/rand"
 	"encoding/base32"
@@ -11,9 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,7 +28,6 @@ import (
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/api"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -562,79 +556,4 @@ func (w *Worker) record(ctx context.Context, end End) (recorded, error) {
 		return recorded{Status: jobs.Queued}, nil
 	}
 	return recorded{j.Status, s.Final().Cost}, nil
-}
-
-const callName = "adroit.call"
-
-// A reply is what the interface of pkg/api answered on a host.
-type reply struct {
-	Status int
-	Header http.Header
-	Body   []byte // gzip
-}
-
-// call is the workflow that carries a call to a host, and keeps who changed what.
-func call(ctx workflow.Context, host, method, path string, body []byte) (a *reply, err error) {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: host, StartToCloseTimeout: callTime, ScheduleToStartTimeout: 5 * time.Second,
-		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: path,
-	})
-	err = workflow.ExecuteActivity(ctx, callName, method, path, body).Get(ctx, &a)
-	return a, err
-}
-
-// callTime bounds a call, and followTime one that waits for events.
-const callTime, followTime = time.Minute, 15 * time.Second
-
-// call answers a call with the Runtime of this host. One that follows the events of a job is
-// answered when there are some, or the job does not run, and at the latest after followTime.
-func (w *Worker) call(ctx context.Context, method, path string, body []byte) (*reply, error) {
-	plain, follows := path, false
-	if u, err := url.Parse(path); err == nil && u.Query().Get("follow") == "true" {
-		q := u.Query()
-		q.Set("follow", "false")
-		q.Set("live", "false")
-		u.RawQuery, follows = q.Encode(), true
-		plain = u.String()
-	}
-	for end := time.Now().Add(followTime); ; {
-		r := httptest.NewRecorder()
-		running := follows && w.running(ctx, path) // before the events, so that none is missed
-		api.Handler(w.rt).ServeHTTP(r, httptest.NewRequest(method, plain, bytes.NewReader(body)).WithContext(ctx))
-		if r.Header().Get("Content-Type") == "text/event-stream" && r.Body.Len() > mostBytes {
-			if i := bytes.LastIndex(r.Body.Bytes()[:mostBytes], []byte("\n\n")); i > 0 { // the rest is asked for
-				r.Body.Truncate(i + 2)
-				r.Body.WriteString("event: end\ndata: {}\n\n")
-			}
-		}
-		if !running || bytes.HasPrefix(r.Body.Bytes(), []byte("id:")) || time.Now().After(end) {
-			var packed bytes.Buffer
-			z := gzip.NewWriter(&packed)
-			if _, err := z.Write(r.Body.Bytes()); err != nil {
-				return nil, err
-			}
-			if err := z.Close(); err != nil {
-				return nil, err
-			}
-			if most := w.most(); packed.Len() > most {
-				return nil, refusal(errors.New("the answer: " + tooBig(packed.Len(), most)))
-			}
-			return &reply{r.Code, r.Header(), packed.Bytes()}, nil
-		}
-		select {
-		case <-time.After(200 * time.Millisecond):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// running reports whether the job that a call is about runs.
-func (w *Worker) running(ctx context.Context, path string) bool {
-	u, err := url.Parse(path)
-	if err != nil {
-		return false
-	}
-	j, err := jobs.Find(ctx, w.store, u.Query().Get("job"))
-	return err == nil && (j.Status == jobs.Running || j.Status == jobs.Queued)
 }

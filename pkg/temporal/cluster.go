@@ -1,0 +1,463 @@
+package temporal
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/api"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// A Cluster is a connection to Temporal, as the engine of adroit's jobs. It is safe for
+// concurrent use.
+type Cluster struct {
+	c         client.Client
+	namespace string
+	queue     string
+	keys      *Keys // nil: what goes through Temporal is not encrypted
+	store     *store
+}
+
+// Dial connects to the frontend that at names, and to the keys and the store of payloads.
+func Dial(ctx context.Context, at config.Temporal) (*Cluster, error) {
+	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
+	defer stop()
+	t := &Cluster{namespace: at.Namespace, queue: Queue, store: &store{dir: at.Store}}
+	var err error
+	if at.KeyFile != "" {
+		if t.keys, err = LoadKeys(at.KeyFile); err != nil {
+			return nil, err
+		}
+	}
+	o := t.options(false)
+	o.HostPort = at.Address
+	if o.ConnectionOptions.TLS, err = secure(at.TLS); err != nil {
+		return nil, err
+	}
+	if o.Credentials, err = apiKey(at); err != nil {
+		return nil, err
+	}
+	if t.c, err = client.DialContext(ctx, o); err != nil {
+		return nil, err
+	}
+	if at.Store != "" {
+		d, err := t.describe(ctx)
+		if err != nil {
+			t.c.Close()
+			return nil, err
+		}
+		t.store.namespace = d.GetNamespaceInfo().GetId()
+	}
+	return t, nil
+}
+
+// options are those of a client: of a worker, whose workflows insist on keys, or of any other.
+func (t *Cluster) options(worker bool) client.Options {
+	data := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), codec{t.keys, worker})
+	return client.Options{
+		Namespace: t.namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)), DataConverter: data,
+		FailureConverter: temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{DataConverter: data, EncodeCommonAttributes: t.keys != nil}),
+		ExternalStorage:  converter.ExternalStorage{Drivers: []converter.StorageDriver{t.store}, DriverSelector: t.store, PayloadSizeThreshold: storedFrom},
+	}
+}
+
+func (t *Cluster) describe(ctx context.Context) (*workflowservice.DescribeNamespaceResponse, error) {
+	d, err := t.c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: t.namespace})
+	if err != nil {
+		return nil, fmt.Errorf("looking at the namespace %s of Temporal: %w", t.namespace, err)
+	}
+	return d, nil
+}
+
+// secure is how a connection is encrypted; nil: not at all.
+func secure(at config.TemporalTLS) (*tls.Config, error) {
+	if !at.Enabled && at == (config.TemporalTLS{}) {
+		return nil, nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: at.ServerName}
+	if at.CA != "" {
+		pem, err := os.ReadFile(at.CA)
+		if err != nil {
+			return nil, fmt.Errorf("temporal.tls.ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, problem.Invalidf("it has certificates in PEM", "temporal.tls.ca: %s has no certificate", at.CA)
+		}
+	}
+	if (at.Cert == "") != (at.Key == "") {
+		return nil, problem.Invalidf("name both, or neither", "temporal.tls has one of cert and key, the certificate of this client and its key")
+	}
+	if at.Cert != "" {
+		if _, err := tls.LoadX509KeyPair(at.Cert, at.Key); err != nil {
+			return nil, fmt.Errorf("temporal.tls.cert and key: %w", err)
+		}
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { // one that was renewed counts
+			pair, err := tls.LoadX509KeyPair(at.Cert, at.Key)
+			return &pair, err
+		}
+	}
+	return c, nil
+}
+
+// apiKey are the credentials of an API key, nil if there is none. The SDK sends it over TLS alone.
+func apiKey(at config.Temporal) (client.Credentials, error) {
+	read := func(context.Context) (string, error) { return at.APIKey, nil }
+	if at.APIKeyFile != "" {
+		read = func(context.Context) (string, error) { // one that was renewed counts
+			b, err := rootfs.ReadPrivate(at.APIKeyFile, "its key is")
+			return strings.TrimSpace(string(b)), err
+		}
+	}
+	switch key, err := read(context.Background()); {
+	case err != nil:
+		return nil, fmt.Errorf("temporal.api_key_file: %w", err)
+	case key == "" && at.APIKeyFile != "":
+		return nil, problem.Invalidf("it has the key alone", "temporal.api_key_file: %s is empty", at.APIKeyFile)
+	case key == "":
+		return nil, nil
+	}
+	return client.NewAPIKeyDynamicCredentials(read), nil
+}
+
+// Close ends the connection.
+func (t *Cluster) Close() error { t.c.Close(); return nil }
+
+// Start implements [adroit.Elsewhere].
+func (t *Cluster) Start(ctx context.Context, j *jobs.Job, host, note string, atOnce int) error {
+	o := client.StartWorkflowOptions{
+		ID: j.ID, TaskQueue: t.queue, StaticSummary: j.Title, WorkflowExecutionErrorWhenAlreadyStarted: true,
+		TypedSearchAttributes: temporal.NewSearchAttributes(AttributeStatus.ValueSet(string(jobs.Queued)), AttributeHost.ValueSet(host),
+			AttributeAgent.ValueSet(cmp.Or(j.Agent, "-")), AttributeModel.ValueSet(cmp.Or(j.Model, "-"))),
+	}
+	soon, stop := context.WithTimeout(ctx, startPatience)
+	defer stop()
+	for {
+		_, err := t.c.ExecuteWorkflow(soon, o, cmp.Or(j.Agent, j.Workflow), Carry{On: host, Note: note, AtOnce: atOnce})
+		if !errors.As(err, new(*serviceerror.WorkflowExecutionAlreadyStarted)) {
+			return err
+		}
+		if err = t.update(soon, j.ID, startName, atOnce); err == nil || soon.Err() != nil {
+			return err
+		}
+		select { // it ends at this moment
+		case <-time.After(100 * time.Millisecond):
+		case <-soon.Done():
+			return err
+		}
+	}
+}
+
+// startPatience bounds the time for which a start waits for workers.
+const startPatience = 20 * time.Second
+
+// update has the workflow of a job do something, and waits for it.
+func (t *Cluster) update(ctx context.Context, job, name string, args ...any) error {
+	h, err := t.c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: job, UpdateName: name, Args: args, WaitForStage: client.WorkflowUpdateStageCompleted})
+	if err == nil {
+		err = h.Get(ctx, nil)
+	}
+	return ended(job, err)
+}
+
+// Signal implements [adroit.Elsewhere].
+func (t *Cluster) Signal(ctx context.Context, job string, sig flow.Signal) error {
+	return ended(job, t.c.SignalWorkflow(ctx, job, "", signalName, letter{Signal: sig}))
+}
+
+// Stop implements [adroit.Elsewhere].
+func (t *Cluster) Stop(ctx context.Context, job, reason string) error {
+	soon, stop := context.WithTimeout(ctx, startPatience)
+	defer stop()
+	return t.update(soon, job, stopName, reason)
+}
+
+// Cancel implements [adroit.Elsewhere].
+func (t *Cluster) Cancel(ctx context.Context, job string) error {
+	return ended(job, t.c.CancelWorkflow(ctx, job, ""))
+}
+
+// ended is the error of a job whose workflow does not run.
+func ended(job string, err error) error {
+	if errors.As(err, new(*serviceerror.NotFound)) {
+		return fmt.Errorf("%s: %w, or Temporal does not know it", job, jobs.ErrFinal)
+	}
+	return err
+}
+
+// Client returns a client of all jobs and hosts of the cluster. What Temporal does not
+// answer itself is answered by the job's host, or by any for what is about no job.
+func (t *Cluster) Client() adroit.Client {
+	return &remote{Client: t.on(""), t: t}
+}
+
+// on is a client of one host.
+func (t *Cluster) on(host string) adroit.Client {
+	return api.NewClient("http://temporal", &http.Client{Transport: transport{t, host}})
+}
+
+// transport carries calls to hosts by workflows, so that Temporal keeps who called what.
+type transport struct {
+	*Cluster
+	host string // empty: that of the job that a call is about
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	var sent []byte
+	var err error
+	if req.Body != nil {
+		if sent, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
+	}
+	about := struct{ Job string }{req.URL.Query().Get("job")}
+	_ = json.Unmarshal(sent, &about) // what is about no job has none
+	host := t.host
+	if host == "" {
+		if host, err = t.hostOf(req.Context(), about.Job); err != nil {
+			return nil, err
+		}
+	}
+	run, err := t.c.ExecuteWorkflow(req.Context(), client.StartWorkflowOptions{TaskQueue: t.queue, WorkflowExecutionTimeout: callTime, StaticSummary: req.URL.Path}, callName, host, req.Method, req.URL.RequestURI(), sent)
+	if err != nil {
+		return nil, err
+	}
+	var a reply
+	got := make(chan error, 1)
+	go func() { got <- run.Get(req.Context(), &a) }()
+	select {
+	case err = <-got:
+	case <-time.After(callPatience):
+		if d, err := t.c.DescribeWorkflowExecution(req.Context(), run.GetID(), run.GetRunID()); err == nil && d.GetWorkflowExecutionInfo().GetHistoryLength() <= untaken {
+			_ = t.c.TerminateWorkflow(req.Context(), run.GetID(), run.GetRunID(), "no worker has taken it")
+			return nil, away(host)
+		}
+		err = <-got
+	}
+	if err != nil {
+		if req.Context().Err() != nil { // nobody waits for it any more: a worker that comes later must not do it
+			_ = t.c.TerminateWorkflow(context.WithoutCancel(req.Context()), run.GetID(), run.GetRunID(), "the caller has gone")
+		}
+		return nil, answer(host, err)
+	}
+	body, err := gzip.NewReader(bytes.NewReader(a.Body))
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: a.Status, Header: a.Header, Body: body, Request: req}, nil
+}
+
+// callPatience is how long a call waits for a worker of any host, which may be another one than
+// that which answers. A workflow that none has taken has untaken events at most.
+const callPatience, untaken = 8 * time.Second, 3
+
+// hostOf is the queue of the host of a job, or of any host.
+func (t *Cluster) hostOf(ctx context.Context, job string) (string, error) {
+	if job == "" {
+		return t.queue, nil
+	}
+	d, err := t.c.DescribeWorkflowExecution(ctx, job, "")
+	if errors.As(err, new(*serviceerror.NotFound)) {
+		return t.find(ctx, job) // it never started, or long ago, or it is a part of an id
+	}
+	if err != nil {
+		return "", err
+	}
+	var host string
+	if f := d.GetWorkflowExecutionInfo().GetSearchAttributes().GetIndexedFields()[AttributeHost.GetName()]; f != nil {
+		_ = json.Unmarshal(f.GetData(), &host) // a string
+	}
+	if host == "" {
+		return t.queue, nil
+	}
+	return host, nil
+}
+
+// find is the queue of the one host that knows a job, or of any if none does. While a host is
+// away, nobody knows whether it does.
+func (t *Cluster) find(ctx context.Context, ref string) (string, error) {
+	hosts, err := t.hosts(ctx, 0)
+	if err != nil {
+		return "", err
+	}
+	silent, err := t.awayHosts(ctx, hosts)
+	if err != nil || len(hosts)+len(silent) < 2 {
+		return t.queue, err
+	}
+	found, errs := make([]*adroit.JobDetail, len(hosts)), make([]error, len(hosts))
+	var calls sync.WaitGroup
+	for i, host := range hosts {
+		calls.Go(func() { found[i], errs[i] = t.on(host).Job(ctx, ref) })
+	}
+	calls.Wait()
+	queue, id := t.queue, ""
+	for i, host := range hosts {
+		switch {
+		case errors.Is(errs[i], errAway):
+			silent = append(silent, host)
+		case errs[i] != nil: // unless another one knows it, any will say why
+		case id != "":
+			return "", problem.Invalidf("give more of its id", "%q is %s on %s and %s on %s", ref, id, queue, found[i].Job.ID, host)
+		default:
+			queue, id = host, found[i].Job.ID
+		}
+	}
+	if id == "" && len(silent) > 0 {
+		return "", problem.WithHint(fmt.Errorf("unknown whether there is a job %s: %s: %w", ref, strings.Join(silent, ", "), errAway), "the hosts that answer do not have it")
+	}
+	return queue, nil
+}
+
+// awayHosts are the hosts of the jobs that Temporal still knows, without those that poll.
+func (t *Cluster) awayHosts(ctx context.Context, polling []string) ([]string, error) {
+	known := map[string]bool{}
+	for next, first := []byte(nil), true; first || len(next) > 0; first = false {
+		page, err := t.c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: t.namespace, NextPageToken: next, PageSize: 1000, Query: fmt.Sprintf("AdroitHost IS NOT NULL AND TaskQueue = %q", t.queue)})
+		if err != nil {
+			return nil, err
+		}
+		next = page.NextPageToken
+		for _, e := range page.Executions {
+			var host string
+			if f := e.GetSearchAttributes().GetIndexedFields()[AttributeHost.GetName()]; f != nil {
+				_ = json.Unmarshal(f.GetData(), &host) // a string
+			}
+			if host != "" && !slices.Contains(polling, host) {
+				known[host] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(known)), nil
+}
+
+// errAway is a host that does not answer.
+var errAway = errors.New("it does not answer: no worker of it polls Temporal")
+
+func away(host string) error {
+	return problem.WithHint(fmt.Errorf("the host %s: %w", host, errAway), "adroit worker, in its data directory, makes it answer; its jobs wait for it")
+}
+
+// answer explains why a host gave no answer.
+func answer(host string, err error) error {
+	refused := new(temporal.ApplicationError)
+	p := new(problem.Error)
+	timeout := new(temporal.TimeoutError)
+	switch {
+	case errors.As(err, &refused) && refused.Type() == refusedType && refused.Details(p) == nil:
+		return p
+	case notBegun(err):
+		return away(host)
+	case errors.As(err, &timeout):
+		return fmt.Errorf("the host %s has not answered within %s; what it was asked to do may be done", host, callTime)
+	case errors.As(err, &refused):
+		return errors.New(refused.Message())
+	}
+	return fmt.Errorf("%s: %w", host, err)
+}
+
+const callName = "adroit.call"
+
+// A reply is what the interface of pkg/api answered on a host.
+type reply struct {
+	Status int
+	Header http.Header
+	Body   []byte // gzip
+}
+
+// call is the workflow that carries a call to a host, and keeps who changed what.
+func call(ctx workflow.Context, host, method, path string, body []byte) (a *reply, err error) {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue: host, StartToCloseTimeout: callTime, ScheduleToStartTimeout: 5 * time.Second,
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: path,
+	})
+	err = workflow.ExecuteActivity(ctx, callName, method, path, body).Get(ctx, &a)
+	return a, err
+}
+
+// callTime bounds a call, and followTime one that waits for events.
+const callTime, followTime = time.Minute, 15 * time.Second
+
+// call answers a call with the Runtime of this host. One that follows the events of a job is
+// answered when there are some, or the job does not run, and at the latest after followTime.
+func (w *Worker) call(ctx context.Context, method, path string, body []byte) (*reply, error) {
+	plain, follows := path, false
+	if u, err := url.Parse(path); err == nil && u.Query().Get("follow") == "true" {
+		q := u.Query()
+		q.Set("follow", "false")
+		q.Set("live", "false")
+		u.RawQuery, follows = q.Encode(), true
+		plain = u.String()
+	}
+	for end := time.Now().Add(followTime); ; {
+		r := httptest.NewRecorder()
+		running := follows && w.running(ctx, path) // before the events, so that none is missed
+		api.Handler(w.rt).ServeHTTP(r, httptest.NewRequest(method, plain, bytes.NewReader(body)).WithContext(ctx))
+		if r.Header().Get("Content-Type") == "text/event-stream" && r.Body.Len() > mostBytes {
+			if i := bytes.LastIndex(r.Body.Bytes()[:mostBytes], []byte("\n\n")); i > 0 { // the rest is asked for
+				r.Body.Truncate(i + 2)
+				r.Body.WriteString("event: end\ndata: {}\n\n")
+			}
+		}
+		if !running || bytes.HasPrefix(r.Body.Bytes(), []byte("id:")) || time.Now().After(end) {
+			var packed bytes.Buffer
+			z := gzip.NewWriter(&packed)
+			if _, err := z.Write(r.Body.Bytes()); err != nil {
+				return nil, err
+			}
+			if err := z.Close(); err != nil {
+				return nil, err
+			}
+			if most := w.most(); packed.Len() > most {
+				return nil, refusal(errors.New("the answer: " + tooBig(packed.Len(), most)))
+			}
+			return &reply{r.Code, r.Header(), packed.Bytes()}, nil
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// running reports whether the job that a call is about runs.
+func (w *Worker) running(ctx context.Context, path string) bool {
+	u, err := url.Parse(path)
+	if err != nil {
+		return false
+	}
+	j, err := jobs.Find(ctx, w.store, u.Query().Get("job"))
+	return err == nil && (j.Status == jobs.Running || j.Status == jobs.Queued)
+}
