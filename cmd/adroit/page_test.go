@@ -19,7 +19,8 @@ import (
 )
 
 // The page in a browser: a job is started from the form, watched, answered by keyboard, looked at and undone; the
-// server is killed and comes back; axe finds nothing at two widths, in dark and light.
+// server is killed and comes back; a pipeline is built by keyboard, saved and run; axe finds nothing at two widths, in
+// dark and light.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	installed := testenv.NeedsVariable(t, "WEB", "install.sh ../../../web")
