@@ -37,6 +37,7 @@ func TestClassify(t *testing.T) {
 		{name: "node spawn, no directory", output: "Error: spawn /bin/sh ENOENT\n  errno: -2,\n  path: '/bin/sh'\n", facts: map[string]string{"program /bin/sh": "there"}, typ: problem.Environment, decision: Delegate},
 		{name: "node spawn, no shell", output: "Error: spawn /bin/sh ENOENT\n", facts: map[string]string{"program /bin/sh": "not found"}, typ: problem.Environment, decision: Escalate},
 		{name: "npm login", output: "npm error code ENEEDAUTH\nnpm error need auth This command requires you to be logged in\n", typ: problem.Auth, decision: Escalate},
+		{name: "npm ls", output: "npm error code ELSPROBLEMS\nnpm error missing: left-pad@1.3.0, required by x@1.0.0\n", typ: problem.Dependency},
 		{name: "npm engine", output: "npm error code EBADENGINE\nnpm error engine Not compatible with your version\n", typ: problem.Environment, decision: Escalate},
 		{name: "tsc", output: "src/a.ts(3,7): error TS2322: Type 'string' is not assignable to type 'number'.\n", typ: problem.Type},
 		{name: "eslint", output: "/p/a.js\n  1:7  error  'x' is assigned a value but never used  no-unused-vars\n\n✖ 1 problem (1 error, 0 warnings)\n", typ: problem.Lint},
