@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -270,6 +271,35 @@ func (s *Snapshot) compareRefs(ctx context.Context, t *rootfs.Tree) (moves []Ref
 		moves = append(moves, m)
 	}
 	return moves, ""
+}
+
+// DropUnderWay records that what a command had git begin is not there any more: the protection of
+// the sandbox takes it away after the command's changes are recorded.
+func (s *Snapshot) DropUnderWay() error {
+	if s.refs == nil {
+		return nil
+	}
+	own, err := openGitDir(s.refs.Dir)
+	if err != nil {
+		return nil // then nothing is named as under way in it
+	}
+	defer unix.Close(own)
+	l := s.Ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var moves []RefMove
+	for _, name := range slices.Sorted(maps.Keys(operationFiles)) {
+		if _, err := rootfs.StatAt(own, name); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if i, last := l.lastMove(s.refs.Dir, name); i >= s.refs.Began && last.After == UnderWay {
+			moves = append(moves, RefMove{Name: rootfs.RawName(name), Before: UnderWay, Uncertain: last.Uncertain})
+		}
+	}
+	if len(moves) == 0 {
+		return nil
+	}
+	return l.add(record{Step: l.StepPath, Refs: moves, Git: s.git(moves)}, true)
 }
 
 // keepIndexes keeps the content of the index before and after a command. What is not

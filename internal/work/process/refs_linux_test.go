@@ -333,3 +333,25 @@ func TestUndoNamesRepositories(t *testing.T) {
 		}
 	})
 }
+
+// TestTakenAwayIsNotNamed: what a command had git begin, and the protection took away, is not named
+// as under way.
+func TestTakenAwayIsNotNamed(t *testing.T) {
+	t.Parallel()
+	levels(t, func(t *testing.T, level sandbox.Level) {
+		t.Parallel()
+		r, led, dir := refJob(t, level)
+		_, err := r.Run(t.Context(), Cmd{Shell: `mkdir .git/rebase-merge; echo 'exec evil' >.git/rebase-merge/git-rebase-todo`, Snapshot: true})
+		dirtest.Must(t, err)
+		if there := rootfs.Exists(filepath.Join(dir, ".git/rebase-merge")); there != (level == sandbox.Off) {
+			t.Fatalf("at level %s it is there: %v", level, there)
+		} else if there {
+			return
+		}
+		for _, p := range []ledger.Selection{led.All(), led.All().IncludeUncertain()} {
+			if refs, err := p.Refs(t.Context()); err != nil || len(refs) > 0 {
+				t.Errorf("%+v, %v", refs, err)
+			}
+		}
+	})
+}
