@@ -361,7 +361,9 @@ func (p Selection) refNets() (nets []*refNet, doubtful []Change) {
 		mine := p.takeMove(i, m)
 		if mine && m.Uncertain && !p.uncertain && m.Before == UnderWay && m.After == "" {
 			// What ended in the step that began it is not there, and nothing to name.
-			begun := func(c Change) bool { return c.Path == n.name && c.Step == m.step && c.Before == "" && c.After == UnderWay }
+			begun := func(c Change) bool {
+				return c.Path == n.name && c.Step == m.step && c.Before == "" && c.After == UnderWay
+			}
 			doubtful = slices.DeleteFunc(doubtful, begun)
 		} else if mine && m.Uncertain && !p.uncertain {
 			doubtful = append(doubtful, refChange(n.name, m.Before, m.After, m.step, true))
