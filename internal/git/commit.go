@@ -72,7 +72,7 @@ func (g *Repo) Commit(ctx context.Context, message string, paths []string) (*Com
 		return nil, err
 	}
 	g = g.Operation()
-	_, prefix, err := g.Locate(ctx)
+	top, prefix, err := g.Locate(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -89,11 +89,18 @@ func (g *Repo) Commit(ctx context.Context, message string, paths []string) (*Com
 	if err != nil {
 		return nil, err
 	}
+	unclean, err := g.unfiltered(ctx, top, string(names))
+	if err != nil {
+		return nil, err
+	}
 	for name := range strings.SplitSeq(string(names), "\x00") {
 		if name == "" {
 			continue
 		}
 		err := g.names().Check(name, name, false) // from the top of the work tree
+		if filter, ok := unclean[name]; ok && err == nil {
+			err = &FilterError{name, filter}
+		}
 		if here, ok := strings.CutPrefix(name, prefix); ok && err == nil {
 			err = g.judge(here)
 		}
@@ -116,6 +123,46 @@ func (g *Repo) Commit(ctx context.Context, message string, paths []string) (*Com
 		return nil, fmt.Errorf("the commit was made, but git does not show it: %w", err)
 	}
 	return &log[0], nil
+}
+
+// A FilterError refuses a commit: the repository's own settings give the path a filter, which is not
+// run. Without it git-crypt's plain text, or a large file in place of its pointer, would be committed.
+type FilterError struct{ Path, Filter string }
+
+func (e *FilterError) Error() string {
+	return fmt.Sprintf("%q goes through the filter %q of the repository's own settings, which adroit does not run: without it git would commit the file as it is here; git add and git commit, by the person, run it", e.Path, e.Filter)
+}
+
+// unfiltered returns the filters that names below top, each with a NUL behind it, would go through
+// on their way into a commit if the repository's settings were heeded.
+func (g *Repo) unfiltered(ctx context.Context, top, names string) (map[string]string, error) {
+	off, err := g.drivers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	filters := map[string]bool{}
+	for _, s := range off {
+		if m := driver.FindStringSubmatch(s[0]); m[1] == "filter" && (m[3] == "clean" || m[3] == "process") {
+			filters[m[2]] = true
+		}
+	}
+	if len(filters) == 0 || len(names) == 0 {
+		return nil, nil
+	}
+	top += "/"
+	names = top + strings.ReplaceAll(strings.TrimSuffix(names, "\x00"), "\x00", "\x00"+top) + "\x00"
+	out, err := g.Run(ctx, process.Cmd{Args: []string{"check-attr", "-z", "--stdin", "filter"}, Stdin: []byte(names)})
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	fields := strings.Split(string(out), "\x00") // path, attribute, value, …
+	for i := 0; i+2 < len(fields); i += 3 {
+		if filters[fields[i+2]] {
+			found[strings.TrimPrefix(fields[i], top)] = fields[i+2]
+		}
+	}
+	return found, nil
 }
 
 // A Branch is a local branch.

@@ -332,6 +332,10 @@ func (w *Worktree) checkDir(dir string) error {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR): // see what is around it
 		case err != nil:
 			return err
+		case info.Mode().IsRegular() && strings.HasPrefix(at, "refs/heads/"):
+			branch := strings.TrimPrefix(at, "refs/heads/")
+			return &Error{Reason: fmt.Sprintf("the repository has a branch %s, so git can have none below it, as %s", branch, w.Branch),
+				Remedy: fmt.Sprintf("rename it: git -C %s branch -m %s NAME", w.Repo, branch)}
 		case !info.IsDir():
 			return &Error{Reason: fmt.Sprintf("%s is no directory", p), Remedy: "commits of a worktree are written there: put a directory in its place"}
 		}
