@@ -26,7 +26,7 @@ func (q request) result(raw json.RawMessage) json.RawMessage {
 	case "tools/list":
 		return listResult(raw)
 	case "initialize", "server/discover":
-		return withObjects(raw, "protocolVersion", "capabilities", "serverInfo")
+		return started(withObjects(raw, "protocolVersion", "capabilities", "serverInfo"))
 	}
 	return raw
 }
@@ -161,6 +161,50 @@ func plainTool(raw json.RawMessage) json.RawMessage {
 	b, err := json.Marshal(kept)
 	if err != nil || kept["name"] == nil {
 		return json.RawMessage(`{"name":""}`) // it is counted, and not usable
+	}
+	return b
+}
+
+// started returns the answer to the first request without the details for which the library would
+// refuse the whole server.
+func started(raw json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, new(sdk.InitializeResult)) == nil || json.Unmarshal(raw, &fields) != nil {
+		return raw
+	}
+	if v := fields["instructions"]; len(v) > 0 && v[0] != '"' {
+		delete(fields, "instructions")
+	}
+	var inner map[string]json.RawMessage
+	_ = json.Unmarshal(fields["serverInfo"], &inner)
+	info := map[string]json.RawMessage{}
+	for _, k := range []string{"name", "version", "title"} {
+		if v := inner[k]; len(v) > 0 && string(v) != "null" {
+			info[k] = jsontext.Quote(plainText(v))
+		}
+	}
+	offered := map[string]json.RawMessage{}
+	inner = nil
+	_ = json.Unmarshal(fields["capabilities"], &inner)
+	for k, v := range inner {
+		one := map[string]any{"capabilities": map[string]json.RawMessage{k: v}}
+		switch b, err := json.Marshal(one); {
+		case string(v) == "false", string(v) == "null":
+		case err == nil && json.Unmarshal(b, new(sdk.InitializeResult)) == nil:
+			offered[k] = v
+		default: // offered, in words that are not understood
+			offered[k] = json.RawMessage("{}")
+		}
+	}
+	whole := map[string]any{"serverInfo": info, "capabilities": offered}
+	for k, v := range fields {
+		if whole[k] == nil {
+			whole[k] = v
+		}
+	}
+	b, err := json.Marshal(whole)
+	if err != nil {
+		return raw
 	}
 	return b
 }

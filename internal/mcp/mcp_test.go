@@ -86,7 +86,10 @@ func TestMCPDeclaresNothing(t *testing.T) {
 	for _, tt := range []struct {
 		declares, tools string
 		want            int
-	}{{`"capabilities":{}`, tools, 1}, {`"capabilities":null`, tools, 1}, {`"capabilities":{}`, "", 0}, {`"capabilities":{"prompts":{}}`, tools, 0}} {
+	}{{`"capabilities":{}`, tools, 1}, {`"capabilities":null`, tools, 1}, {`"capabilities":{}`, "", 0}, {`"capabilities":{"prompts":{}}`, tools, 0},
+		// Details of other types.
+		{`"instructions":5,"serverInfo":null,"capabilities":{"tools":true,"logging":null,"experimental":[],"prompts":false}`, tools, 1},
+		{`"serverInfo":"x","capabilities":{"tools":{"listChanged":"yes"}}`, tools, 1}} {
 		script := fmt.Sprintf(byShell, `"result":{"protocolVersion":"2025-06-18","serverInfo":{"name":"x","version":"1"},`+tt.declares+tt.tools+`}`)
 		p := New(Options{Dir: t.TempDir(), Servers: map[string]Server{"bare": {Command: commandLine{"sh", "-c", script}, Grants: Grants{Sandbox: "off"}}}})
 		got, err := p.Tools(t.Context(), turn.Scope{}, []string{"bare"})
