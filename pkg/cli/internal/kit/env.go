@@ -209,10 +209,14 @@ func Directory(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if abs, err = filepath.EvalSymlinks(abs); err == nil {
-		hostexec.Forbid(abs)
+	if abs, err = filepath.EvalSymlinks(abs); err != nil {
+		return "", err
 	}
-	return abs, err
+	if !utf8.ValidString(abs) { // records of jobs and of models are text
+		return "", Usagef("rename what is not, or make a bind mount of the directory under another name", "the name of the directory %q is not UTF-8", abs)
+	}
+	hostexec.Forbid(abs)
+	return abs, nil
 }
 
 // Current is the current directory with no links in it, as jobs have theirs.
