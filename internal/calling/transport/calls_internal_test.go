@@ -45,3 +45,34 @@ func TestPlain(t *testing.T) {
 		}
 	}
 }
+
+// TestBare: marks of a model's own form behind arguments, or around them, are not arguments.
+func TestBare(t *testing.T) {
+	const args = `{"a":"</b> <|x|> ` + "```" + `"}`
+	for _, in := range []string{args, args + "</tool_call>", args + "<|im_end|>\n", args + "\n</parameter>\n</function><|tool_call_end|>", "```json\n" + args + "\n```", "```\n" + args + "```"} {
+		if got := bare(in); got != args {
+			t.Errorf("%s became %s", in, got)
+		}
+	}
+	for _, in := range []string{"", "x", args + args, args + " and more", `{"a":1` + "<|im_end|>", "```json\n[1]\n```", "```", args + "<b c>"} {
+		if got := bare(in); got != in {
+			t.Errorf("%s became %s", in, got)
+		}
+	}
+}
+
+// TestPieces: arguments stand under one of the names that servers give them.
+func TestPieces(t *testing.T) {
+	for _, in := range []string{
+		`[{"id":"i","function":{"name":"n","arguments":{"a":1}}}]`, `[{"id":"i","function":{"name":"n","parameters":{"a":1}}}]`,
+		`[{"id":"i","name":"n","input":{"a":1}}]`, `[{"id":"i","type":"custom","custom":{"name":"n","input":"{\"a\":1}"}}]`,
+	} {
+		var calls ToolCalls
+		if err := json.Unmarshal([]byte(in), &calls); err != nil {
+			t.Fatal(err)
+		}
+		if got := calls.Pieces(); len(got) != 1 || got[0].Name != "n" || got[0].ID != "i" || got[0].Args != `{"a":1}` {
+			t.Errorf("%s: %+v", in, got)
+		}
+	}
+}

@@ -118,8 +118,13 @@ func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 	switch {
 	case resp.StatusCode/100 == 3:
 		err.Message = "the server answers with a redirect, which is not followed"
-		if to, uerr := url.Parse(resp.Header.Get("Location")); uerr == nil && to.Host != "" {
+		to, uerr := url.Parse(resp.Header.Get("Location"))
+		switch {
+		case uerr != nil:
+		case to.Host != "":
 			err.Hint = e.plain("set the base URL to the place it points to, on " + to.Scheme + "://" + to.Host)
+		case to.Path != "":
+			err.Hint = e.plain("it points to " + to.Path + " on the same server: set the base URL accordingly; a login page there wants another address or key")
 		}
 	case looksHTML(body):
 		err.Message = "the server answers with a web page"
@@ -355,8 +360,11 @@ func retryAfter(h http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		seconds = ms / 1000
 	} else if v := strings.TrimSpace(h.Get("Retry-After")); v != "" {
-		if n, err := strconv.ParseFloat(v, 64); err == nil {
+		first, _, _ := strings.Cut(v, ", ") // a proxy may add its own
+		if n, err := strconv.ParseFloat(first, 64); err == nil {
 			seconds = n
+		} else if d, err := time.ParseDuration(first); err == nil {
+			seconds = d.Seconds()
 		} else if at, err := http.ParseTime(v); err == nil {
 			seconds = time.Until(at).Seconds()
 		}

@@ -55,7 +55,7 @@ func Tidy(calls []llm.Call, before []llm.Message, cut bool) []llm.Call {
 }
 
 func arguments(c *llm.Call, cut bool) {
-	raw := strings.TrimSpace(string(c.Args))
+	raw := bare(strings.TrimSpace(string(c.Args)))
 	malformed := func(why string) {
 		c.Malformed = why
 		c.Args = json.RawMessage("{}")
@@ -88,6 +88,28 @@ func arguments(c *llm.Call, cut bool) {
 			}
 		}
 	}
+}
+
+// marks are what a server's parser may leave behind arguments: tokens and tags that end a call in
+// the model's own form, and the fence around code.
+var marks = lazyregexp.New("^(?:\\s|<\\|[^<>|\\s]{1,40}\\|>|</?[A-Za-z_:]{1,40}>|```)*$")
+
+// bare returns arguments without marks around them. It leaves alone what is not one whole object
+// with marks: anything else is for the model to write again.
+func bare(raw string) string {
+	const fence = "```"
+	inside := strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(raw, fence), "json"))
+	if !strings.HasPrefix(raw, fence) {
+		inside = raw
+	}
+	if !strings.HasPrefix(inside, "{") {
+		return raw
+	}
+	dec, v := json.NewDecoder(strings.NewReader(inside)), json.RawMessage(nil)
+	if dec.Decode(&v) != nil || !marks.MatchString(inside[dec.InputOffset():]) {
+		return raw
+	}
+	return string(v)
 }
 
 // Object returns args if any server can take them as a call's arguments in

@@ -85,7 +85,12 @@ type Function struct {
 	Index Scalar `json:"index"`
 	Name  Scalar `json:"name"`
 	Args  Args   `json:"arguments"`
+
+	Parameters Args `json:"parameters"` // in their place
+	Input      Args `json:"input"`
 }
+
+func (f Function) args() Args { return cmp.Or(f.Args, f.Parameters, f.Input) }
 
 // ToolCalls is a list of calls, or of pieces of them, or the only element of one.
 type ToolCalls []toolCall
@@ -93,6 +98,7 @@ type ToolCalls []toolCall
 type toolCall struct {
 	ID       Scalar            `json:"id"`
 	Function Lenient[Function] `json:"function"`
+	Custom   Lenient[Function] `json:"custom"`
 	Extra    json.RawMessage   `json:"extra_content"`
 	flat                       // some servers leave out the object around it
 }
@@ -111,7 +117,9 @@ func (t *ToolCalls) UnmarshalJSON(b []byte) error {
 // Pieces converts the calls for [Calls].
 func (t ToolCalls) Pieces() (list []Piece) {
 	for _, c := range t {
-		p := Piece{Index: string(cmp.Or(c.Index, c.Function.V.Index)), ID: string(c.ID), Name: string(cmp.Or(c.Function.V.Name, c.Name)), Args: string(cmp.Or(c.Function.V.Args, c.Args))}
+		f, custom, bare := c.Function.V, c.Custom.V, Function(c.flat)
+		p := Piece{Index: string(cmp.Or(bare.Index, f.Index)), ID: string(c.ID), Name: string(cmp.Or(f.Name, custom.Name, bare.Name)),
+			Args: string(cmp.Or(f.args(), custom.args(), bare.args()))}
 		if string(c.Extra) != "null" {
 			p.Extra = c.Extra
 		}

@@ -483,6 +483,8 @@ func TestRetryAfter(t *testing.T) {
 		from, to time.Duration
 	}{
 		{[]string{"Retry-After", "2"}, "", 2 * time.Second, 2 * time.Second},
+		{[]string{"Retry-After", "2s"}, "", 2 * time.Second, 2 * time.Second},
+		{[]string{"Retry-After", "2, 30"}, "", 2 * time.Second, 2 * time.Second},
 		{[]string{"Retry-After", "1e9"}, "", 366 * 24 * time.Hour, 366 * 24 * time.Hour},
 		{[]string{"Retry-After", "100000"}, "", 100000 * time.Second, 100000 * time.Second},
 		{[]string{"Retry-After", "-3"}, "", 0, 0},
