@@ -196,8 +196,7 @@ func begins(fd int) bool {
 
 // Directory checks and resolves the directory that a job works in.
 func Directory(dir string) (string, error) {
-	info, err := os.Stat(dir)
-	switch {
+	switch info, err := os.Stat(dir); {
 	case errors.Is(err, os.ErrNotExist):
 		return "", Usagef("create it first, or name another with -C", "there is no directory %q", dir)
 	case err != nil:
@@ -206,17 +205,16 @@ func Directory(dir string) (string, error) {
 		return "", Usagef("name its directory with -C", "%q is not a directory", dir)
 	}
 	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
 	}
-	if abs, err = filepath.EvalSymlinks(abs); err != nil {
-		return "", err
-	}
-	if !utf8.ValidString(abs) { // records of jobs and of models are text
+	switch {
+	case err == nil && !utf8.ValidString(abs): // records of jobs and of models are text
 		return "", Usagef("rename what is not, or make a bind mount of the directory under another name", "the name of the directory %q is not UTF-8", abs)
+	case err == nil:
+		hostexec.Forbid(abs)
 	}
-	hostexec.Forbid(abs)
-	return abs, nil
+	return abs, err
 }
 
 // Current is the current directory with no links in it, as jobs have theirs.
