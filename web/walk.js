@@ -10,7 +10,7 @@ const { chromium } = require("playwright-core");
 const { AxeBuilder } = require("@axe-core/playwright");
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-const ask = async (what) => { console.log(what); return (await lines.next()).value; };
+const ask = async (what) => { console.log(what); return JSON.parse((await lines.next()).value); };
 
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
 const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
@@ -226,7 +226,7 @@ try {
   await page.getByRole("button", { name: "Start", exact: true }).click();
   await page.waitForURL(/#\/jobs\/J/);
   const asks = page.getByRole("button", { name: /Allow once/ });
-  for (const done = page.locator(".head .status.good"); ; ) {
+  for (let done = page.locator(".head .status.good"), n = 0; n < 5; n++) {
     await asks.or(done).first().waitFor();
     if (await done.count()) break;
     await asks.first().click({ timeout: 2000 }).catch(() => {}); // answered, and on its way out

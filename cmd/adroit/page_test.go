@@ -85,7 +85,11 @@ func TestPage(t *testing.T) {
 			}
 			t.Fatal(why)
 		}
-		fmt.Fprintln(in, reply)
+		line, err := json.Marshal(reply)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(in, "%s\n", line)
 	}
 	t.Fatal("the walk ended without a word")
 }
@@ -101,8 +105,15 @@ func TestBuilderDocument(t *testing.T) {
 	if err := os.Symlink(filepath.Join(installed, "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
+	source, err := os.ReadFile("../../web/src/document.ts")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "document.ts"), source, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, args := range [][]string{
-		{filepath.Join(dir, "node_modules/typescript/bin/tsc"), "--ignoreConfig", "--outDir", dir, "--module", "esnext", "--moduleResolution", "bundler", "--target", "es2023", "--skipLibCheck", "../../web/src/document.ts"},
+		{filepath.Join(dir, "node_modules/typescript/bin/tsc"), "--ignoreConfig", "--outDir", dir, "--module", "esnext", "--moduleResolution", "bundler", "--target", "es2023", "--skipLibCheck", filepath.Join(dir, "document.ts")},
 		{"../../web/document.test.js", filepath.Join(dir, "document.js"), "1", "15"},
 		{"../../web/document.test.js", filepath.Join(dir, "document.js"), fmt.Sprint(os.Getpid()), "15"},
 	} {

@@ -216,3 +216,42 @@ func TestAlwaysInTheProject(t *testing.T) {
 		t.Errorf("after it was revoked: %d\n%s", code, out)
 	}
 }
+
+// TestContinueAsksInPlace: on a terminal, a step that may have happened before its process was
+// killed is asked about where the job is continued; without one that is exit 4.
+func TestContinueAsksInPlace(t *testing.T) {
+	t.Parallel()
+	const once = "echo x >>log\ntest -e died || { touch died; kill -9 $PPID; sleep 5; }\n"
+	for _, c := range []struct {
+		name, answer string
+		args         []string
+		code, times  int
+	}{
+		{"pipeline, yes", "y", []string{"run", "p", "-m", "script:../turns.yaml"}, 0, 2},
+		{"pipeline, no", "n", []string{"run", "p", "-m", "script:../turns.yaml"}, 1, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t, map[string]string{"repo/once.sh": once, "turns.yaml": "turns: [{text: none}]\n",
+				"home/.config/adroit/pipelines/p.yaml": "steps:\n  - {id: work, run: \". ./once.sh\"}\n"})
+			if code, out := p.run(append([]string{c.args[0], "--approve", "all", "--sandbox", "off"}, c.args[1:]...)...); code >= 0 {
+				t.Fatalf("the process was not killed: %d\n%s", code, out)
+			}
+			if code, out := p.run("continue", "last"); code != 4 {
+				t.Errorf("without a terminal: exit code %d\n%s", code, out)
+			}
+			x, wait := p.terminal(120, []string{"TERM=xterm", "NO_COLOR=1"}, "continue", "last")
+			x.expect("may have happened, and nobody can tell", "")
+			x.expect("[y]es", c.answer+"\n")
+			if c.answer == "n" {
+				x.expect("why", "not again\n")
+			}
+			if code := wait(); code != c.code {
+				t.Errorf("exit code %d, want %d\n%s", code, c.code, x.text())
+			}
+			if n := strings.Count(p.read("repo/log"), "x"); n != c.times {
+				t.Errorf("%d times, want %d\n%s", n, c.times, x.text())
+			}
+		})
+	}
+}
