@@ -323,11 +323,24 @@ func (j *Job) answer(ctx context.Context, q jobs.Question, name string, value an
 
 // sameQuestion refuses an answer to what a job asked at the same place before.
 func sameQuestion(j *jobs.Job, q jobs.Question, about json.RawMessage) error {
-	var asked, shown bytes.Buffer
-	if about == nil || json.Compact(&shown, about) == nil && json.Compact(&asked, q.About) == nil && bytes.Equal(shown.Bytes(), asked.Bytes()) {
+	if about == nil || sameJSON(about, q.About) {
 		return nil
 	}
 	return answered(hint.Command("jobs show %s", j.ID)+" shows what it asks", "%s asks something else at %s now; nothing was sent", j.ID, q.Path)
+}
+
+// sameJSON reports whether two texts are the same value: who sends one back may write it in
+// another order, and > as it is or as an escape.
+func sameJSON(a, b json.RawMessage) bool {
+	var values [2]any
+	for i, text := range []json.RawMessage{a, b} {
+		dec := json.NewDecoder(bytes.NewReader(text))
+		dec.UseNumber() // or large numbers were equal to their neighbours
+		if dec.Decode(&values[i]) != nil {
+			return false
+		}
+	}
+	return reflect.DeepEqual(values[0], values[1])
 }
 
 // Undo takes back what the job did to files, as far as the selection says; the zero value
