@@ -225,6 +225,7 @@ try {
   await page.getByLabel("What is to be done").fill("make it");
   await page.getByRole("button", { name: "Start", exact: true }).click();
   await page.waitForURL(/#\/jobs\/J/);
+  const made = page.url().split("/").pop();
   const asks = page.getByRole("button", { name: /Allow once/ });
   for (let done = page.locator(".head .status.good"), n = 0; n < 5; n++) {
     await asks.or(done).first().waitFor();
@@ -236,7 +237,7 @@ try {
   await page.getByRole("link", { name: "Open in the builder" }).click();
   await page.locator(".order li", { hasText: "greet" }).first().waitFor();
 
-  await go("compare/" + job + "/" + page.url().split("/").pop());
+  await go("compare/" + job + "/" + made);
   await page.locator(".compared").waitFor();
   await look("compare");
   await go("costs");
