@@ -83,8 +83,7 @@ func TestChatStreams(t *testing.T) {
 			behind := at
 			x.write("go on\r")
 			<-s.asked
-			s.pieces <- "One.\n"
-			s.pieces <- "\nTwo.\n\n| Name | What it does |\n|---|--:|\n| cart | adds `prices` |\n"
+			s.pieces <- "One.\n\nTwo.\n\n| Name | What it does |\n|---|--:|\n| cart | adds `prices` |\n"
 			s.pieces <- "\n" + strings.Repeat("Many words of a paragraph. ", 12)
 			at = x.see(at, "     cart   adds \x1b[35mprices\x1b[0m")
 			at = x.see(at, "     Many words of a paragraph.") // rows are finished while it goes on
