@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"maps"
 	"os"
 	"regexp"
 	"strconv"
@@ -81,7 +83,8 @@ func (x *terminal) text() string {
 	return x.seen.String()
 }
 
-// expect waits until something is on the screen and types an answer.
+// expect waits until something is on the screen and types an answer. Once the program has ended,
+// nothing more comes.
 func (x *terminal) expect(what, answer string) {
 	x.t.Helper()
 	defer func() {
@@ -89,7 +92,18 @@ func (x *terminal) expect(what, answer string) {
 			x.t.Logf("screen:\n%q", x.text())
 		}
 	}()
-	await(x.t, what, func() bool { return strings.Contains(x.text(), what) })
+	ended := false
+	await(x.t, what, func() bool {
+		select {
+		case <-x.done:
+			ended = true
+		default:
+		}
+		return ended || strings.Contains(x.text(), what)
+	})
+	if !strings.Contains(x.text(), what) {
+		x.t.Fatalf("the program ended without %q", what)
+	}
 	if _, err := io.WriteString(x.ours, answer); err != nil {
 		x.t.Fatal(err)
 	}
@@ -217,41 +231,76 @@ func TestAlwaysInTheProject(t *testing.T) {
 	}
 }
 
-// TestContinueAsksInPlace: on a terminal, a step that may have happened before its process was
-// killed is asked about where the job is continued; without one that is exit 4.
+// TestContinueAsksInPlace: on a terminal, a step of any kind that may have happened before its
+// process was killed is asked about where the job is continued; without one that is exit 4. What a
+// model asked for is reported to the model, and what publishes asked about where the model makes it
+// again.
 func TestContinueAsksInPlace(t *testing.T) {
 	t.Parallel()
-	const once = "echo x >>log\ntest -e died || { touch died; kill -9 $PPID; sleep 5; }\n"
+	kinds := map[string]effect{}
+	for _, e := range effects() {
+		kinds[e.name] = e
+	}
+	again := kinds["agent, shell"]
+	again.files = maps.Clone(again.files)
+	again.files["repo/release.sh"] = mark
+	again.files["turns.yaml"] = `turns:
+  - calls: [{name: shell, args: {command: sh release.sh}}]
+  - {expect: {contains: may or may not have happened}, calls: [{name: shell, args: {command: sh release.sh}}]}
+  - text: "Released, or not.\nDONE"
+`
+	again.asks = true
+	kinds["agent, publishes again"] = again
 	for _, c := range []struct {
-		name, answer string
-		args         []string
-		code, times  int
+		kind  string
+		yes   bool
+		code  int
+		times int
 	}{
-		{"pipeline, yes", "y", []string{"run", "p", "-m", "script:../turns.yaml"}, 0, 2},
-		{"pipeline, no", "n", []string{"run", "p", "-m", "script:../turns.yaml"}, 1, 1},
+		{"agent, shell", true, 0, 1},
+		{"agent, publishes again", true, 0, 2},
+		{"agent, publishes again", false, 0, 1},
+		{"pipeline, run", true, 0, 2},
+		{"pipeline, run", false, 1, 1},
+		{"pipeline, parallel", true, 0, 2},
+		{"fix, command", true, 0, 2},
+		{"fix, command", false, 1, 1},
+		{"fix, phase that publishes", true, 0, 2},
+		{"validate, a repair", true, 0, 2},
+		{"validate, a repair", false, 1, 1},
+		{"workflow, until tests pass", true, 0, 1},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s, %v", c.kind, c.yes), func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t, map[string]string{"repo/once.sh": once, "turns.yaml": "turns: [{text: none}]\n",
-				"home/.config/adroit/pipelines/p.yaml": "steps:\n  - {id: work, run: \". ./once.sh\"}\n"})
-			if code, out := p.run(append([]string{c.args[0], "--approve", "all", "--sandbox", "off"}, c.args[1:]...)...); code >= 0 {
-				t.Fatalf("the process was not killed: %d\n%s", code, out)
+			e, ok := kinds[c.kind]
+			if !ok {
+				t.Fatal("there is no such kind of effect")
 			}
-			if code, out := p.run("continue", "last"); code != 4 {
-				t.Errorf("without a terminal: exit code %d\n%s", code, out)
+			p := newPlace(t, e.files)
+			p.bin = program(t)
+			e.kill(p)
+			if e.asks {
+				if code, out := p.run("continue", "last"); code != 4 {
+					t.Errorf("without a terminal: exit code %d\n%s", code, out)
+				}
 			}
 			x, wait := p.terminal(120, []string{"TERM=xterm", "NO_COLOR=1"}, "continue", "last")
-			x.expect("may have happened, and nobody can tell", "")
-			x.expect("[y]es", c.answer+"\n")
-			if c.answer == "n" {
-				x.expect("why", "not again\n")
+			if e.asks {
+				x.expect("may have happened, and nobody can tell", "")
+				if c.yes {
+					x.expect("[y]es", "y\n")
+				} else {
+					x.expect("[y]es", "n\n")
+					x.expect("why", "not again\n")
+				}
+				if !c.yes && strings.HasPrefix(c.kind, "fix") {
+					x.expect("[a]bort gives up", "a\n") // the coordinator asks what becomes of the command
+				}
 			}
 			if code := wait(); code != c.code {
 				t.Errorf("exit code %d, want %d\n%s", code, c.code, x.text())
 			}
-			if n := strings.Count(p.read("repo/log"), "x"); n != c.times {
-				t.Errorf("%d times, want %d\n%s", n, c.times, x.text())
-			}
+			p.effects(x.text(), c.times, c.times)
 		})
 	}
 }

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -14,8 +15,7 @@ import (
 // Calls that are safe to repeat by the tool's declared effect, and calls whose effect was
 // undone, have been repeated before.
 func (t *Task) afterInterruption(by caller, c llm.Call, se *flow.StepError) turn.Interruption {
-	tool, command := t.tool(c.Name), turn.TextArgument(c.Args, "command")
-	publishes := tool == nil || tool.Needs&tools.Publish != 0 || permit.Publishes(command)
+	command, publishes := turn.TextArgument(c.Args, "command"), t.publishes(c)
 	switch {
 	case se.Code != flow.Interrupted, !se.Undecided, by.interrupted == turn.Reported:
 		return turn.Reported
@@ -25,6 +25,18 @@ func (t *Task) afterInterruption(by caller, c llm.Call, se *flow.StepError) turn
 		return turn.Reported
 	}
 	return turn.AskPerson
+}
+
+// publishes reports whether a call may make something visible to others.
+func (t *Task) publishes(c llm.Call) bool {
+	tool := t.tool(c.Name)
+	return tool == nil || tool.Needs&tools.Publish != 0 || permit.Publishes(turn.TextArgument(c.Args, "command"))
+}
+
+// leavesMachine reports whether an interrupted call, which was reported to the model, is asked
+// about where the model makes it again: those of servers, and what publishes.
+func (t *Task) leavesMachine(c llm.Call) bool {
+	return strings.HasPrefix(c.Name, turn.Prefix("")) || t.publishes(c)
 }
 
 // unknownAttempt adds to m the path of an earlier attempt of the call with an unknown
