@@ -151,14 +151,23 @@ func TestDamagedRecords(t *testing.T) {
 			if whole := name == "ledger" || name == "."; whole && how != "missing" {
 				continue // of a directory there is no half
 			}
-			t.Run(name+"/"+how, func(t *testing.T) {
-				data := t.TempDir()
-				dirtest.Must(t, os.CopyFS(data, os.DirFS(from)))
-				dirtest.Write(t, filepath.Join(dir, "new.txt"), "new\n")
-				dirtest.Write(t, filepath.Join(dir, "a.txt"), before)
-				damage(t, filepath.Join(data, "jobs", s.Job.ID, name), how)
-				damaged(t, treesOptions(dir, data), s.Job.ID, slices.Contains(recordsOfChanges, name) && (how != "unreadable" || os.Geteuid() != 0))
-			})
+			record := slices.Contains(recordsOfChanges, name) && (how != "unreadable" || os.Geteuid() != 0)
+			files := map[string][]string{name: {name}}
+			if name == "ledger/journal" {
+				files["both"] = []string{name, "ledger/journal-synced"}
+			}
+			for which, names := range files {
+				t.Run(which+"/"+how, func(t *testing.T) {
+					data := t.TempDir()
+					dirtest.Must(t, os.CopyFS(data, os.DirFS(from)))
+					dirtest.Write(t, filepath.Join(dir, "new.txt"), "new\n")
+					dirtest.Write(t, filepath.Join(dir, "a.txt"), before)
+					for _, name := range names {
+						damage(t, filepath.Join(data, "jobs", s.Job.ID, name), how)
+					}
+					damaged(t, treesOptions(dir, data), s.Job.ID, record)
+				})
+			}
 		}
 	}
 }

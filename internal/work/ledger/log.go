@@ -225,15 +225,17 @@ func (b *log) read() error {
 	for {
 		line, err := in.ReadBytes('\n')
 		if err == io.EOF {
-			b.short(least) // what follows the last newline was never acknowledged
-			return nil
+			if b.short(least); least < 0 && len(line) > 0 {
+				b.lost(fmt.Sprintf("it ends within the record at byte %d, and the note of its length cannot be read", b.good))
+			}
+			return nil // what follows the last newline was never acknowledged
 		}
 		if err != nil {
 			return fmt.Errorf("reading the ledger: %w", err)
 		}
 		var r record
 		if err := json.Unmarshal(line, &r); err != nil {
-			if _, end := in.Peek(1); end == io.EOF && b.good+int64(len(line)) > max(least, 0) {
+			if _, end := in.Peek(1); end == io.EOF && least >= 0 && b.good+int64(len(line)) > least {
 				return nil
 			}
 			b.lost(fmt.Sprintf("the record at byte %d is damaged: %v", b.good, err))
