@@ -54,7 +54,7 @@ kill: ## of night, what kills jobs at every point; hours
 	ADROIT_NIGHT=1 $(GO) test -count 1 -timeout 4h -v -run 'Kill|Served' ./cmd/adroit ./internal/dev/realrepo ./internal/git/worktree ./internal/work/process ./pkg/workflows
 
 power: ## of night, what cuts the power of every kind of job at every point; takes root on Linux, and hours
-	ADROIT_NIGHT=1 $(GO) test -count 1 -timeout 6h -v -run '^TestPower$$' ./cmd/adroit
+	CI=1 ADROIT_NIGHT=1 $(GO) test -count 1 -timeout 6h -v -run '^TestPower$$' ./cmd/adroit
 
 edits: ## edits from real commits by the thousand, where test makes a sample; figures go to docs/dev/edits.md
 	ADROIT_NIGHT=1 $(GO) test -count 1 -timeout 120m -v -run TestCommits ./internal/tools/edit -update

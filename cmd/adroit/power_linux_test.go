@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -135,7 +136,8 @@ func (d *disk) cut() {
 // finished steps are there and whole, it goes on, and is undone or merged. The data lies
 // on the disk of the workspace or on another, and commands are confined at each level.
 //
-// It cuts three; in make power, at every point.
+// It cuts three; in make power, at every point, or at one of ADROIT_POWER_EVERY, from one that the
+// seed draws.
 func TestPower(t *testing.T) {
 	if testing.Short() {
 		t.Skip("mounts file systems; run it without -short")
@@ -162,9 +164,15 @@ func TestPower(t *testing.T) {
 		rnd.Shuffle(len(configs), func(i, j int) { configs[i], configs[j] = configs[j], configs[i] })
 		configs = configs[:3]
 	}
-	cuts := 0
+	cuts, every, first := 0, 1, 1
+	if s := os.Getenv("ADROIT_POWER_EVERY"); s != "" {
+		var err error
+		every, err = strconv.Atoi(s)
+		dirtest.Must(t, err)
+		first += int(testenv.Seed(t) % uint64(every))
+	}
 	for _, c := range configs {
-		for n := 1; ; n++ {
+		for n := first; ; n += every {
 			if !all {
 				n = 1 + rnd.IntN(80)
 			}
