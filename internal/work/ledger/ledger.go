@@ -25,9 +25,12 @@ func Recorded(dir string) bool {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return false
+		return keptWithoutNote(dir)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.Size() == 0 {
+		return keptWithoutNote(dir)
+	}
 	for r := bufio.NewReader(f); ; {
 		line, err := r.ReadBytes('\n')
 		if len(line) > 0 && !bytes.HasPrefix(line, []byte(`{"seen":`)) { // which is what was read

@@ -198,6 +198,8 @@ func (l *Ledger) Incomplete(ctx context.Context) []string {
 // journal that is shorter has lost records, and does not show that nothing was changed.
 const SyncedFile = "journal-synced"
 
+const syncedDigits = 20
+
 // synced returns the number of bytes that a ledger's journal has at least, -1 if that is not
 // known, as in the ledger of an earlier version.
 func synced(dir string) int64 {
@@ -205,9 +207,10 @@ func synced(dir string) int64 {
 	if err != nil {
 		return -1
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil {
-		return -1
+	digits, whole := strings.CutSuffix(string(text), "\n")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || !whole || len(digits) != syncedDigits {
+		return -1 // one that was cut is another number
 	}
 	return n
 }
@@ -219,7 +222,7 @@ func (b *log) noteSynced() {
 	if err != nil {
 		return
 	}
-	_, _ = fmt.Fprintf(f, "%020d\n", b.good)
+	_, _ = fmt.Fprintf(f, "%0*d\n", syncedDigits, b.good)
 	_ = f.Close()
 }
 
@@ -238,13 +241,18 @@ func (b *log) short(least int64) {
 // emptied notes it if there is content without any record of it, in a ledger whose journal never
 // had a length noted.
 func (b *log) emptied() {
-	if b.good > 0 || b.damage != "" || synced(b.Dir) >= 0 {
-		return
-	}
-	names, _ := os.ReadDir(filepath.Join(b.Dir, "blobs")) // without it nothing is known
-	if slices.ContainsFunc(names, func(f fs.DirEntry) bool { return !strings.HasPrefix(f.Name(), "new-") }) {
+	if b.good == 0 && b.damage == "" && keptWithoutNote(b.Dir) {
 		b.lost("it is empty, although former content was kept for it")
 	}
+}
+
+// keptWithoutNote reports whether a ledger has content, and no note of its journal's length.
+func keptWithoutNote(dir string) bool {
+	if synced(dir) >= 0 {
+		return false
+	}
+	names, _ := os.ReadDir(filepath.Join(dir, "blobs")) // without it nothing is known
+	return slices.ContainsFunc(names, func(f fs.DirEntry) bool { return !strings.HasPrefix(f.Name(), "new-") })
 }
 
 // makeWay puts aside what is in the journal's place and is no file.
