@@ -9,13 +9,13 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// toolRunners are the functions that may run the body of a tool, by package: the one that others
+// toolRunners are the methods that may run the body of a tool, by package: the one that others
 // call, the handlers of steps, and describe_tool, which calls the program's own body of it. A new
-// function beside them is found, exported or not.
+// function beside them is found, exported or not, also one of the same name with another receiver.
 var toolRunners = map[string][]string{
-	"pkg/tools":             {"Run", "Check"},
-	"internal/host":         {"permitted"},
-	"internal/host/catalog": {"describe", "serverTool"},
+	"pkg/tools":             {"Tool.Run", "Tool.Check"},
+	"internal/host":         {"Host.permitted"},
+	"internal/host/catalog": {"Pinned.describe", "Source.serverTool"},
 }
 
 // toolRuns finds where a tool is run past the one chain of schema, rules, mode, taint,
@@ -33,13 +33,29 @@ var toolRuns = &analysis.Analyzer{
 				continue
 			}
 			for _, d := range f.Decls {
-				if fn, ok := d.(*ast.FuncDecl); !ok || !slices.Contains(toolRunners[pkg], fn.Name.Name) {
+				if fn, ok := d.(*ast.FuncDecl); !ok || !slices.Contains(toolRunners[pkg], methodName(pass.TypesInfo, fn)) {
 					reportBodies(pass, d)
 				}
 			}
 		}
 		return nil, nil
 	},
+}
+
+// methodName returns a function's name behind the name of its receiver's type, if it has one.
+func methodName(info *types.Info, fn *ast.FuncDecl) string {
+	if fn.Recv == nil {
+		return fn.Name.Name
+	}
+	t := info.TypeOf(fn.Recv.List[0].Type)
+	if p, ok := t.(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	named, ok := types.Unalias(t).(*types.Named)
+	if !ok {
+		return ""
+	}
+	return named.Obj().Name() + "." + fn.Name.Name
 }
 
 // reportBodies reports the bodies of tools in a declaration that are not given to a tool.

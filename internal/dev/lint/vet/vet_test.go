@@ -59,7 +59,11 @@ func TestToolRuns(t *testing.T) {
 		file, text string
 		fine       bool
 	}{
-		"what may":                      {file: "internal/host/permission.go", text: imports("host", "func permitted(t tools.Tool) { t.Run() }\n"), fine: true},
+		"what may":                      {file: "internal/host/permission.go", text: imports("host", "type Host struct{}\n\nfunc (*Host) permitted(t tools.Tool) { t.Run() }\n"), fine: true},
+		"a function named like it":      {file: "internal/host/permission.go", text: imports("host", "func permitted(t tools.Tool) { t.Run() }\n")},
+		"its name on another type":      {file: "internal/host/x.go", text: imports("host", "type Free struct{}\n\nfunc (*Free) permitted(t tools.Tool) { t.Run() }\n")},
+		"Run of a set":                  {file: "pkg/tools/set.go", text: "package tools\n\ntype Set []Tool\n\nfunc (s Set) Run() { s[0].Call() }\n"},
+		"Run of what embeds a tool":     {file: "pkg/tools/set.go", text: "package tools\n\ntype Loud struct{ Tool }\n\nfunc (l *Loud) Run() { l.Tool.Run() }\n"},
 		"an exported function":          {file: "pkg/tools/now.go", text: "package tools\n\nfunc Now(t Tool) { t.Call() }\n"},
 		"a method":                      {file: "pkg/tools/set.go", text: "package tools\n\ntype Set struct{ all []Tool }\n\nfunc (s *Set) Do() { s.all[0].Run() }\n"},
 		"a function value in a struct":  {file: "pkg/tools/op.go", text: "package tools\n\ntype Op struct{ Do func() }\n\nfunc Of(t Tool) Op { return Op{Do: t.Run} }\n"},
