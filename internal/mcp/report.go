@@ -52,14 +52,18 @@ func info(name string, s Server, r *record) turn.Info {
 	return i
 }
 
-// Check implements [turn.Servers]: it starts the server anew in this process
-// and lists its tools.
+// Check implements [turn.Servers]: it lists the tools of the server, which is started for it unless
+// it runs. One that may write the workspace is started without that grant: nothing that a check
+// leaves behind is recorded, so no undo would take it back.
 func (p *Pool) Check(ctx context.Context, in turn.Scope, name string, accept bool) (*turn.Report, error) {
 	s, err := p.entry(in, name)
 	if err != nil {
 		return nil, err
 	}
-	l := p.slot(ctx, in, name, s)
+	l := p.reading(ctx, in, name, s)
+	if l.s.listing {
+		defer p.restart(l) // the next call starts it as it is granted
+	}
 	accepted := ""
 	if accept {
 		accepted = anyContent

@@ -163,7 +163,9 @@ func (s *Snapshot) compare(ctx context.Context, reported []string) (r record, ch
 	}
 	PairRenames(r.Changes)
 	var unknown string
-	r.Refs, unknown = s.compareRefs(ctx, t)
+	if r.Refs, unknown = s.compareRefs(ctx, t); s.follows {
+		r.Refs, unknown = nil, joinPartial(unknown, movedMeanwhile(r.Refs))
+	}
 	r.Git = s.git(r.Refs)
 	r.Partial = joinPartial(joinPartial(r.Partial, joinPartial(NotKept(s.lost(t)), NotTakenBack(s.notTakenBack(ctx, t, after)))), unknown)
 	return r, changed, nil

@@ -194,9 +194,6 @@ func (l *Ledger) snapshot(ctx context.Context, root string, follows bool) (*Snap
 	if s.before, s.dirty, err = s.scan(ctx, t, true); err != nil {
 		return nil, err
 	}
-	if follows {
-		return s, s.save() // what moves references meanwhile is as a rule a person
-	}
 	if s.refs, err = l.readRefs(ctx, t, s.index, true); err != nil {
 		s.unread = err
 	}

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"golang.org/x/sys/unix"
 )
 
@@ -230,6 +231,28 @@ func (b *log) lastMove(git, name string) (int, RefMove) {
 		}
 	}
 	return -1, RefMove{}
+}
+
+// movedMeanwhile names references that moved between the calls of a server: as a rule a person moved
+// them, and an undo would take the person's commit out of its branch.
+func movedMeanwhile(moves []RefMove) string {
+	const most = 10
+	var names []string
+	for i, m := range moves {
+		if i == most {
+			names = append(names, fmt.Sprintf("%d more", len(moves)-most))
+			break
+		}
+		name := spelling.PathLine(string(m.Name))
+		if m.Name == IndexRef {
+			name = "what is staged"
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "between two calls of a server, or after its last, these references changed, which an undo leaves, since a person may have moved them: " + strings.Join(names, ", ")
 }
 
 // compareRefs finds the references that have moved. Everybody shares the git directory, even a

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/adroit-run/adroit/internal/dev/dirtest"
 	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -186,6 +187,51 @@ func TestFollow(t *testing.T) {
 		}
 		if want := []string{"late.txt of step 1, uncertain: true, reported: false", "ours.txt of step 2, uncertain: false, reported: false"}; !reflect.DeepEqual(all, want) {
 			t.Errorf("killed %v: the changes are\n%q\nwant\n%q", killed, all, want)
+		}
+		must(t, led.Close())
+	}
+}
+
+// TestFollowReferences: references that move between Follow and Settle are named and not moved back,
+// except those that a command moved in the meantime, which are in its record; also after a kill.
+func TestFollowReferences(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		dir, home := t.TempDir(), t.TempDir()
+		git := func(args ...string) string { return dirtest.Git(t, dir, args...) }
+		git("init", "-q", "-b", "main")
+		git("commit", "-qm", "x", "--allow-empty")
+		git("tag", "gone")
+		led, err := ledger.Open(home, nil)
+		must(t, err)
+		must(t, led.At("1").Follow(t.Context(), dir))
+		s, err := led.At("2").Snapshot(t.Context(), dir)
+		must(t, err)
+		git("branch", "command")
+		if _, err := s.Record(t.Context(), "."); err != nil {
+			t.Fatal(err)
+		}
+		git("tag", "-d", "gone")
+		git("branch", "late")
+		git("commit", "-qm", "y", "--allow-empty")
+		after := git("for-each-ref")
+		if killed {
+			must(t, led.Close())
+			led, err = ledger.Open(home, nil)
+			must(t, err)
+			must(t, led.Recover(t.Context()))
+		} else if _, changed, err := led.Settle(t.Context()); err != nil || len(changed) > 0 {
+			t.Errorf("settled with %q, %v", changed, err)
+		}
+		why := strings.Join(led.Incomplete(t.Context()), "\n")
+		if want := "may have moved them: refs/heads/late, refs/heads/main, refs/tags/gone"; !strings.HasSuffix(why, want) {
+			t.Errorf("killed %v: what is incomplete is %q, which does not end with %q", killed, why, want)
+		}
+		if _, err := led.All().IncludeUncertain().Undo(t.Context(), dir); err != nil {
+			t.Error(err)
+		}
+		git("branch", "command", "HEAD~1") // which the undo has removed
+		if now := git("for-each-ref"); now != after {
+			t.Errorf("killed %v: after an undo the references are\n%s\nwant\n%s", killed, now, after)
 		}
 		must(t, led.Close())
 	}
