@@ -2,6 +2,7 @@ package publish
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -10,8 +11,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,7 +120,7 @@ func (c Config) call(ctx context.Context, env *tools.Env, in webhookInput) (tool
 	if err != nil {
 		return tools.Result{}, err
 	}
-	cl := &client{http: env.HTTP, wait: c.Wait, repeat: w.Idempotent, hide: []string{c.Getenv(w.SecretEnv)}}
+	cl := &client{http: env.HTTP, wait: c.Wait, repeat: w.Idempotent, hide: w.secrets(c.Getenv, k)}
 	done := published{Target: "webhook " + name, Title: p.Title, Key: k}
 	if there, err := w.received(ctx, cl, k); err != nil {
 		return tools.Result{}, fmt.Errorf("asking %s whether it has the post already: %w", name, err)
@@ -150,7 +153,10 @@ func (c Config) call(ctx context.Context, env *tools.Env, in webhookInput) (tool
 	}
 	at := "It has not answered where readers find it"
 	if got != nil {
-		if done.URL = addressIn(got.body); done.URL != "" {
+		if done.URL = addressIn(got.body); w.leads(done.URL) {
+			done.URL = ""
+		}
+		if done.URL != "" {
 			at = "Its address is " + done.URL
 		}
 	}
@@ -203,6 +209,54 @@ func addressIn(body []byte) string {
 		return ""
 	}
 	return u.String()
+}
+
+// leads reports whether an address is the webhook's own or that of its lookup, which services return
+// that describe the request: its path or query may be a secret, and no reader finds the post there.
+func (w Webhook) leads(at string) bool {
+	got, err := url.Parse(at)
+	if err != nil {
+		return true
+	}
+	for _, own := range []string{w.URL, w.Lookup} {
+		u, err := url.Parse(own)
+		if own == "" || err != nil || place(u) != place(got) {
+			continue
+		}
+		if u.Path != "" && u.Path != "/" { // else the query alone may be what names the post
+			return true
+		}
+		theirs := got.Query()
+		differs := func(name string) bool { return theirs.Get(name) != u.Query().Get(name) }
+		if got.RawQuery == "" || u.RawQuery != "" && !slices.ContainsFunc(slices.Sorted(maps.Keys(u.Query())), differs) {
+			return true
+		}
+	}
+	return false
+}
+
+// place is the host and path of an address, without differences of spelling.
+func place(u *url.URL) string {
+	port := u.Port()
+	if port == "80" && u.Scheme == "http" || port == "443" && u.Scheme == "https" {
+		port = ""
+	}
+	return strings.ToLower(u.Hostname()) + ":" + port + path.Clean("/"+u.Path)
+}
+
+// secrets returns what no error may show: the signing secret, and the addresses with their paths
+// and queries.
+func (w Webhook) secrets(getenv func(string) string, key string) []string {
+	out := []string{getenv(w.SecretEnv)}
+	for _, own := range []string{w.URL, strings.ReplaceAll(w.Lookup, "{key}", url.QueryEscape(key))} {
+		if u, err := url.Parse(own); err == nil && own != "" {
+			out = append(out, own, u.String(), u.RequestURI(), u.EscapedPath(), u.Path, u.RawQuery)
+		}
+	}
+	// An address is replaced before its path is, and a path of one letter is none.
+	out = slices.DeleteFunc(out, func(s string) bool { return len(s) < 2 })
+	slices.SortFunc(out, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	return slices.Compact(out)
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

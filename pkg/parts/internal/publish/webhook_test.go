@@ -155,17 +155,56 @@ func TestWebhookAddress(t *testing.T) {
 		`{"url":"/posts/t"}`:                   "",
 		`{"url":"javascript:alert(1)"}`:        "",
 		`{"id":7,"url":"https://x.example/t"}`: "https://x.example/t",
+		`{"url":"OWN/posts"}`:                  "",
+		`{"url":"OWN/posts/?x=1#top"}`:         "",
+		`{"url":"OWN//posts"}`:                 "",
+		`{"url":"OWN/posts/t"}`:                "OWN/posts/t",
 	} {
 		r := newReceiver(t, true)
+		answer, want = strings.ReplaceAll(answer, "OWN", r.URL), strings.ReplaceAll(want, "OWN", r.URL)
 		r.answer, r.date, r.description = answer, "2026-12-01T09:00:00+01:00", "Two words"
 		j := newJob(t, "# T\n\nText.")
 		got := j.call(r.tool(false), `{"date":"2026-12-01T09:00:00+01:00","description":"Two\n words"}`)
 		var p published
-		if err := json.Unmarshal(got.Artifacts["published"], &p); err != nil || p.URL != want || p.At != "" || strings.Contains(got.Text, r.URL) || !strings.Contains(got.Text, want) {
+		if err := json.Unmarshal(got.Artifacts["published"], &p); err != nil || p.URL != want || p.At != "" || want == "" && strings.Contains(got.Text, r.URL) || !strings.Contains(got.Text, want) {
 			t.Errorf("%q: %s %+v %v", answer, got.Text, p, err)
 		}
 		if got := j.call(r.tool(false), `{"date":"soon"}`); !got.Failed || !strings.Contains(got.Text, "date") {
 			t.Error(got.Text)
+		}
+	}
+}
+
+// TestWebhookSecretAddress: no result and no note has the path or query of a webhook, wherever an
+// error or an answer repeats them.
+func TestWebhookSecretAddress(t *testing.T) {
+	for own, answers := range map[string]map[string]bool{ // the answers that are the webhook's own address
+		"https://h.example/hooks/T0/Zebra9": {"https://H.example:443/hooks/T0/Zebra9": true, "http://h.example/hooks/T0/Zebra9?wait=true": true, "https://h.example/p/t": false, "https://h.example/hooks/T0/x/../Zebra9": true},
+		"https://h.example/?key=Zebra9":     {"https://h.example/?key=Zebra9&p=4": true, "https://h.example": true, "https://h.example/?p=4": false},
+		"https://h.example":                 {"https://h.example/": true, "https://h.example/?p=4": false, "https://h.example/p": false},
+	} {
+		for answer, want := range answers {
+			if w := (Webhook{URL: own}); w.leads(answer) != want {
+				t.Errorf("webhook %s, answer %s: its own is %v", own, answer, !want)
+			}
+		}
+	}
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "Cannot "+r.Method+" "+r.RequestURI, http.StatusNotFound)
+	}))
+	defer refuses.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	drops := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	defer drops.Close()
+	for name, at := range map[string]string{"refused": refuses.URL, "no connection": gone.URL, "dropped": drops.URL} {
+		for _, lookup := range []string{"", at + "/Zebra9/seen?key={key}"} {
+			w := Webhook{URL: at + "/hooks/Zebra9?token=Zebra9", SecretEnv: "HOOK", Lookup: lookup}
+			j := newJob(t, "# T\n\nText.")
+			got := j.call(tool(t, Config{Webhooks: map[string]Webhook{"site": w}}, "publish_webhook"), `{}`)
+			if all := fmt.Sprint(got, j.notes); !got.Failed || strings.Contains(all, "Zebra9") {
+				t.Errorf("%s, lookup %q: %s", name, lookup, all)
+			}
 		}
 	}
 }
