@@ -217,12 +217,17 @@ func (s *Session) files(ctx context.Context, in, word string) (found []string) {
 		if err != nil || r.Failed {
 			return found
 		}
-		for l := range strings.Lines(r.Text) {
-			l = strings.TrimSuffix(l, "\n")
+		var listed struct {
+			Files []string `json:"files"`
+		}
+		if json.Unmarshal(r.Value, &listed) != nil {
+			return found
+		}
+		for _, l := range listed.Files {
 			if first, _, inside := strings.Cut(strings.TrimPrefix(l, dir), "/"); glob == under && inside {
 				l = dir + first + "/"
 			}
-			if l == "" || strings.HasPrefix(l, "[") || l == "no file matches" || seen[l] || kit.SanitizeLine(l) != l {
+			if seen[l] || kit.SanitizeLine(l) != l {
 				continue
 			}
 			if seen[l] = true; len(found) < maxChoices {

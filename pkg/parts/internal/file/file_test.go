@@ -211,6 +211,12 @@ func TestList(t *testing.T) {
 	if r := call(t, List, forging, listInput{}); r.Text != `"a\nsecret.go"`+"\nb.go\n" {
 		t.Errorf("a name with a line end: %q", r.Text)
 	}
+	odd := open(t, map[string]string{"[id].tsx": "", "no file matches": "", "a\nb": ""})
+	for glob, want := range map[string]string{"**": `{"files":["[id].tsx","a\nb","no file matches"]}`, "*.rs": `{"files":[]}`} {
+		if r := call(t, List, odd, listInput{Glob: glob}); string(r.Value) != want {
+			t.Errorf("%s: programs get %s, want %s", glob, r.Value, want)
+		}
+	}
 	if r := call(t, List, env, listInput{Dir: ".."}); !r.Failed {
 		t.Errorf("listed outside: %s", r.Text)
 	}

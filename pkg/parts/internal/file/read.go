@@ -132,14 +132,26 @@ var List = tools.New(tools.Metadata{
 
 const mostFiles = 400
 
+// A Listing is what list_files returns to programs.
+type Listing struct {
+	Files []string `json:"files"`          // relative to the workspace, with slashes
+	More  bool     `json:"more,omitempty"` // there are others
+}
+
 func list(ctx context.Context, env *tools.Env, in listInput) (tools.Result, error) {
 	entries, more, err := env.Files.List(ctx, workspace.ListOptions{Glob: in.Glob, Dir: in.Dir, Max: mostFiles, Hidden: true})
 	if err != nil {
 		return tools.Result{}, err
 	}
 	var b strings.Builder
+	listed := Listing{Files: []string{}, More: more}
 	for _, e := range entries {
 		b.WriteString(spelling.PathLine(e.Name) + "\n")
+		listed.Files = append(listed.Files, e.Name)
+	}
+	value, err := json.Marshal(listed)
+	if err != nil {
+		return tools.Result{}, tools.Fatal(err)
 	}
 	files := "files"
 	if len(entries) == 1 {
@@ -153,7 +165,7 @@ func list(ctx context.Context, env *tools.Env, in listInput) (tools.Result, erro
 		sum = "more than " + sum
 		fmt.Fprintf(&b, "[%s: narrow by dir or glob]\n", sum)
 	}
-	return tools.Result{Text: b.String(), Summary: sum}, nil
+	return tools.Result{Text: b.String(), Summary: sum, Value: value}, nil
 }
 
 // deleteInput is the input of delete_file.
