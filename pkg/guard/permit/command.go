@@ -41,12 +41,14 @@ sudo: @assigns @separate -n -E -H -b -k -S -A -i -s -u= -g= -h= -p= -C= -r= -t= 
 doas: @separate -n -u= -C=
 `
 
-// runners start programs in ways that are not read here.
+// runners start programs in ways that are not read here. Editors do by their own commands, which come
+// from options, files and the standard input.
 var runners = set(`parallel sem ssh mosh autossh sshpass pdsh dsh pssh npx bunx pnpx uvx pipx at batch crontab tmux screen dtach abduco entr watchexec nodemon onchange concurrently
 	hyperfine multitime systemd-run start-stop-daemon daemonize expect osascript make-kpkg dbus-run-session dbus-launch xvfb-run valgrind gdb lldb rr uftrace heaptrack kcov perf rlwrap
 	firejail bwrap nsjail minijail0 systemd-nspawn proot fakechroot runuser su sg newgrp pkexec run0 gosu su-exec setuidgid chpst softlimit envdir envuidgid cgexec numactl runcon aa-exec capsh
 	script cpulimit prlimit choom timelimit eatmydata torsocks tsocks proxychains proxychains4 tini dumb-init catatonit ifne mispipe pee lckdo retry dotenv cross-env env-cmd foreman honcho
-	gfind genv gxargs gtimeout gnice gnohup gstdbuf gchroot gtime wine qemu-x86_64 qemu-aarch64`)
+	gfind genv gxargs gtimeout gnice gnohup gstdbuf gchroot gtime wine qemu-x86_64 qemu-aarch64
+	vi vim nvim view ex ed red vimdiff vimtutor gvim emacs emacsclient nano pico joe jed mg micro hx helix kak kakoune m4 dc gnuplot octave R maxima`)
 
 // launchers are subcommands that do, of programs whose other ones do not.
 var launchers = sync.OnceValue(func() [][]string {

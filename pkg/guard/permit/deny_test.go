@@ -34,13 +34,14 @@ func TestDenyInAuto(t *testing.T) {
 			`git bisect run ./x`, `git -C . bisect run make`, `git submodule foreach ./x`, `git filter-branch --tree-filter ./x HEAD`, `git difftool -x ./x`, `git hook run x`, `docker run i`, `docker -H h run i x`, `docker container exec c x`,
 			`docker compose up`, `docker plugin x`, `podman exec c x`, `nerdctl build .`, `kubectl exec p -- x`, `kubectl -n a run p --image=i`, `oc rsh p x`, `bundle exec x`, `uv run x`, `uv tool run x`, `nix develop -c x`, `direnv exec . x`,
 			`mosh h x`, `sem x`, `numactl -N 0 ./x`, `pytest @f`, `mypy @f`, `gcc @f`, `cargo +./evil test`,
+			`vim -c '!x'`, `vim +'!x' f`, `vim f -c x`, `nvim --cmd x`, `vi -es f <x`, "ed f <<E\n!x\nE", `ex -s f`, `view -c x f`, `emacs --batch --eval x`, `nano f`, `less +'!x' f`, `most +x f`, `man -P x ls`, `man --pager=x ls`, `m4 f`, `dc -e x`, `git grep -O'x' y`,
 			`git rebase -x x`, `git config alias.p push; git p`, `unknownwrapper git push`, `unknown --x 'git push'`, `unknown sh x`, `foo bash -c x`, `rg --pre x y`, `fd -x x`, `strace -p 1`, `flock x -c "$c"`, `su -c "$c"`, `watch "$c"`, `npx x`, `uvx x`, `ssh h x`, `hyperfine 'x'`,
 		},
 		permit.Allow: {
 			`git pull`, `git status`, `git log --oneline -5`, `git commit -m 'git push later'`, `echo git push`, `grep -rn "git push" .`, `rg 'git push'`, `printf 'git push\n'`, `go test ./...`, `go build -o bin/x ./...`, `make`, `make test`, `npm test`, `cargo build`,
 			`sed -i s/a/b/ f`, `sed -n 1,5p f`, `awk '{print $1}' f`, `find . -name '*.go' -delete`, `find . -exec cat {} +`, `xargs rm`, `tar czf a.tgz b`, `curl -o x https://y`, `sh -c 'echo a'`, `cd sub && go test ./...`, `env a=b go vet`, `git -C sub commit -m x`,
 			`git bisect start`, `git bisect good`, `git submodule update --init`, `docker ps -a`, `docker logs -f c`, `docker container ls`, `docker compose logs s`, `kubectl get pods`, `poetry lock`, `nix build`, `uv sync`, `pytest -k '' tests`,
-			`git -c user.name=a commit -m x`, `unknown --flag x`, `mkdir -p a/b`, `python3 --version`, `/usr/bin/make`, `timeout 5 make`, `[ -f x ] && cat x`,
+			`git -c user.name=a commit -m x`, `unknown --flag x`, `mkdir -p a/b`, `python3 --version`, `/usr/bin/make`, `timeout 5 make`, `[ -f x ] && cat x`, `less f`, `less -R f`, `man ls`, `man 3 printf`,
 		},
 	} {
 		for _, script := range scripts {

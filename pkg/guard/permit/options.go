@@ -226,7 +226,7 @@ func (w *walk) takeOperand(i int) {
 	text := w.words[i].text
 	switch {
 	case w.spec.operand != nil && !w.spec.operand.MatchString(text):
-		w.risk(i, strings.HasPrefix(text, "@"))
+		w.risk(i, strings.HasPrefix(text, "@") || strings.HasPrefix(text, "+"))
 	case w.spec.one && len(w.operands) == 1:
 		w.risk(i, false)
 	case w.spec.script && text == "-":
