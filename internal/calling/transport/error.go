@@ -107,7 +107,8 @@ func (e *Endpoint) cause(err *llm.Error, said reported, denied Denial) {
 func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 	said := read(body)
 	wait := cmp.Or(retryAfter(resp.Header), waiting(resp.Header, string(body)))
-	kind, denied := classify(resp.StatusCode, said.words(string(body)), wait)
+	against := challenge(resp.Header)
+	kind, denied := classify(resp.StatusCode, strings.TrimSpace(said.words(string(body))+" "+against), wait)
 	kind = cmp.Or(kind, llm.BadRequest)
 	if kind == llm.Auth && looksHTML(body) {
 		denied = notTheAPI
@@ -115,22 +116,16 @@ func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 	err := e.Error(kind, said.text)
 	err.Status = resp.StatusCode
 	e.cause(err, said, denied)
+	if kind == llm.Auth && denied == "" && against != "" && !strings.Contains(said.text, against) {
+		err.Hint = e.plain(fmt.Sprintf("%s refused the key of %s (%s); check it and the account", e.host(), e.Name, against))
+	}
 	switch {
 	case resp.StatusCode/100 == 3:
-		err.Message = "the server answers with a redirect, which is not followed"
-		to, uerr := url.Parse(resp.Header.Get("Location"))
-		switch {
-		case uerr != nil:
-		case to.Host != "":
-			err.Hint = e.plain("set the base URL to the place it points to, on " + to.Scheme + "://" + to.Host)
-		case to.Path != "":
-			err.Hint = e.plain("it points to " + to.Path + " on the same server: set the base URL accordingly; a login page there wants another address or key")
-		}
+		e.redirect(err, resp.Header.Get("Location"))
 	case looksHTML(body):
 		err.Message = "the server answers with a web page"
 	case strings.TrimSpace(said.text) == "":
-		err.Message = strings.ToLower(http.StatusText(resp.StatusCode))
-		err.Message = cmp.Or(err.Message, "the request was refused without a reason")
+		err.Message = e.plain(cmp.Or(against, strings.ToLower(http.StatusText(resp.StatusCode)), "the request was refused without a reason"))
 	}
 	if strings.Contains(said.text, "HTTP request to an HTTPS server") || strings.Contains(said.text, "plain HTTP request was sent to HTTPS port") {
 		err.Hint = "the base URL must begin with https://"
@@ -145,6 +140,40 @@ func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 	return err
 }
 
+// redirect completes the error for a redirect, which is not followed: the key is for one server.
+func (e *Endpoint) redirect(err *llm.Error, location string) {
+	err.Message = "the server answers with a redirect, which is not followed"
+	base, berr := url.Parse(e.Base)
+	to, uerr := url.Parse(strings.TrimSpace(location))
+	if berr != nil || uerr != nil || location == "" {
+		return
+	}
+	if to = base.ResolveReference(to); to.Host == base.Host && to.Scheme == base.Scheme {
+		err.Hint = e.plain("it points to " + to.Path + " on the same server: set the base URL accordingly; a login page there wants another address or key")
+		return
+	}
+	there := to.Scheme + "://" + to.Host
+	err.Message = e.plain("the server answers with a redirect to " + there + ", which is not followed: nothing was sent there, nor was the key")
+	err.Hint = e.plain("set the base URL to the place it points to, on " + there)
+}
+
+// challenge returns what a server's WWW-Authenticate headers have against a request, "" for
+// nothing.
+func challenge(h http.Header) string {
+	code, words := "", ""
+	for _, f := range challenged.FindAllStringSubmatch(strings.Join(h.Values("WWW-Authenticate"), ", "), 8) {
+		value := strings.Join(strings.Fields(cmp.Or(strings.ReplaceAll(f[2], `\`, ""), f[3])), " ")
+		if strings.EqualFold(f[1], "error") {
+			code = cmp.Or(code, value)
+		} else {
+			words = cmp.Or(words, value)
+		}
+	}
+	return cmp.Or(words, code)
+}
+
+var challenged = lazyregexp.New(`(?i)\b(error(?:_description)?)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))`)
+
 // Unexplained reports whether a provider refused a request for a reason that is not known: it may
 // take it in another form, or a shorter one.
 func Unexplained(err *llm.Error) bool {
@@ -155,6 +184,13 @@ func Unexplained(err *llm.Error) bool {
 func (e *Endpoint) page() *llm.Error {
 	err := e.Error(llm.Garbled, "the answer is a web page (text/html), not a model's")
 	err.Hint = "check the base URL; a login page or a proxy may have answered"
+	return err
+}
+
+// Foreign returns the error for an answer in the form of another protocol.
+func (e *Endpoint) Foreign(form, asked string) *llm.Error {
+	err := e.Error(llm.Garbled, "the answer is in the form of "+form+", not of "+asked)
+	err.Hint = "check the base URL, which is on " + e.host() + ", and the dialect of the endpoint"
 	return err
 }
 

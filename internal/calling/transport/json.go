@@ -44,23 +44,24 @@ func decode(raw []byte, into any) (repaired bool, err error) {
 // noNumber also matches strings, whose content is left alone.
 var noNumber = lazyregexp.New(`"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b`)
 
-// maxCount keeps sums of absurd numbers positive.
-const maxCount = 1 << 40
+// maxCount is the largest count that is believed: no request has a thousand million tokens, and
+// -1 in 32 or 64 bits is larger.
+const maxCount = 1_000_000_000
 
 // A Count is a number of tokens as a server reports it: reading it never fails.
 type Count struct {
 	N     int
-	Known bool // false: absent, null, negative or not a number
+	Known bool // false: absent, null, negative, absurd or not a number
 }
 
 // UnmarshalJSON never fails.
 func (c *Count) UnmarshalJSON(b []byte) error {
 	f, err := strconv.ParseFloat(string(b), 64)
-	if err != nil && !math.IsInf(f, 1) || f < 0 || math.IsNaN(f) {
+	if err != nil || !(f >= 0 && f <= maxCount) {
 		*c = Count{}
 		return nil
 	}
-	*c = Count{N: int(min(f, maxCount)), Known: true}
+	*c = Count{N: int(f), Known: true}
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,10 @@ func TestAddress(t *testing.T) {
 		"https://h/v1/messages":                          "https://h/v1",
 		"http://h/api/chat":                              "http://h",
 		"http://h/openai/deployments/x/chat/completions": "http://h/openai/deployments/x",
+		"localhost:8080/v1":                              "http://localhost:8080/v1", "localhost": "http://localhost", "127.0.0.1:8080": "http://127.0.0.1:8080", "[::1]:8080/v1": "http://[::1]:8080/v1",
+		"gpu:8000/v1/chat/completions": "http://gpu:8000/v1", "192.168.1.2/v1": "http://192.168.1.2/v1", "api.x.com": "https://api.x.com", "api.x.com/v1?a=b": "https://api.x.com/v1?a=b",
+		"//api.x.com/v1": "https://api.x.com/v1", "api.x.com:8443/v1": "https://api.x.com:8443/v1", "8.8.8.8:80": "https://8.8.8.8:80",
+		"lab": "lab", "./v1": "./v1", "ftp://h.example": "ftp://h.example", "http:/h.example": "http:/h.example", "mailto:a@h.example": "mailto:a@h.example", "": "",
 	} {
 		base, query := Address(in)
 		if got := strings.TrimSuffix(base+"?"+query, "?"); got != want {
@@ -138,6 +143,48 @@ func TestHintsNameTheCause(t *testing.T) {
 				t.Errorf("%v: %+v", err, got)
 			}
 		})
+	}
+}
+
+// TestRefusalsByHeader: what only the headers of a refusal have is named, and a redirect gets neither
+// the request nor the key.
+func TestRefusalsByHeader(t *testing.T) {
+	var elsewhere atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer other.Close()
+	for _, c := range []struct {
+		status             int
+		name, value        string
+		body, says, advice string
+	}{
+		{401, "WWW-Authenticate", `Bearer realm="x", error="invalid_token", error_description="The access token \"a\" expired"`, "", `The access token "a" expired`, `(The access token "a" expired)`},
+		{401, "WWW-Authenticate", `Bearer error=invalid_token`, `{"error":"no"}`, "no", "(invalid_token)"},
+		{401, "WWW-Authenticate", `Basic realm="x"`, "", "unauthorized", "refused the key of x; check"},
+		{307, "Location", other.URL + "/v1/chat/completions?token=t", "", "redirect to " + other.URL + ", which is not followed", "on " + other.URL},
+		{302, "Location", "//other.example/v1", "", "redirect to http://other.example", "on http://other.example"},
+		{308, "Location", "/v2/chat/completions", "", "redirect, which is not followed", "it points to /v2/chat/completions on the same server"},
+		{301, "Location", "", "", "redirect, which is not followed", ""},
+	} {
+		t.Run(c.name+" "+c.value, func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set(c.name, c.value)
+				w.WriteHeader(c.status)
+				_, _ = w.Write([]byte(c.body))
+			}))
+			defer s.Close()
+			e := &Endpoint{Name: "x", Base: s.URL, Key: "sk-secret"}
+			if err := e.Ready(); err != nil {
+				t.Fatal(err)
+			}
+			_, err := e.Get(t.Context(), "/")
+			var got *llm.Error
+			if !errors.As(err, &got) || !strings.Contains(got.Message, c.says) || !strings.Contains(got.Hint, c.advice) || strings.Contains(got.Error()+got.Hint, "token=t") {
+				t.Errorf("%v: %+v", err, got)
+			}
+		})
+	}
+	if n := elsewhere.Load(); n > 0 {
+		t.Errorf("%d requests came to the place of a redirect", n)
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -265,7 +266,8 @@ type Endpoint struct {
 }
 
 // Address splits a base URL into the URL without the path of a request, which servers' messages
-// and documentation often include, and its query.
+// and documentation often include, and its query. An address without a scheme gets https, and http
+// if it is on this machine or in its network.
 func Address(s string) (base, query string) {
 	s = strings.Trim(strings.TrimSpace(s), `"'`)
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "#")
@@ -274,7 +276,24 @@ func Address(s string) (base, query string) {
 	for _, tail := range []string{"/chat/completions", "/messages", "/responses", "/completions", "/api/chat"} {
 		base = strings.TrimRight(strings.TrimSuffix(base, tail), "/")
 	}
-	return base, query
+	return schemed(base), query
+}
+
+// hostAlone is a host without a scheme: with a port, with a dot, an address in brackets, or this
+// machine.
+var hostAlone = lazyregexp.New(`^(?://)?((?i:localhost)|\[[0-9A-Fa-f:.]+\](?::[0-9]+)?|[\pL0-9][\pL0-9._-]*:[0-9]+|[\pL0-9][\pL0-9-]*(?:\.[\pL0-9-]+)+)(/|$)`)
+
+// schemed puts a scheme before an address that has none.
+func schemed(base string) string {
+	m := hostAlone.FindStringSubmatch(base)
+	if m == nil {
+		return base
+	}
+	base = strings.TrimPrefix(base, "//")
+	if local("http://" + m[1]) {
+		return "http://" + base
+	}
+	return "https://" + base
 }
 
 // Secret strips from a key what surrounds it in files and variables: blanks, line ends, quotes, a
@@ -319,6 +338,11 @@ func Unusable(address string) string {
 
 // Local reports whether an address is on this machine or in its network.
 func Local(base string) bool {
+	base, _ = Address(base)
+	return local(base)
+}
+
+func local(base string) bool {
 	u, err := url.Parse(base)
 	if err != nil {
 		return false

@@ -44,6 +44,8 @@ type event struct {
 		Stop      transport.Scalar `json:"stop_reason"`
 	}] `json:"delta"`
 	Usage transport.Lenient[usage] `json:"usage"`
+
+	Choices json.RawMessage `json:"choices"` // of OpenAI's protocol
 }
 
 // Calls reports whether a call, or a piece of one, is in the event.
@@ -119,6 +121,9 @@ func (a *answer) events() error {
 		} else if !ok {
 			continue
 		}
+		if e.Type == "" && e.Choices != nil {
+			return a.end.Foreign("OpenAI's chat completions", "the Messages API")
+		}
 		e.Type = cmp.Or(e.Type, transport.Scalar(ev.Name))
 		a.add(&e)
 		if a.stop != "" {
@@ -139,11 +144,15 @@ func (a *answer) whole() error {
 	}
 	var m struct {
 		Model   transport.Scalar           `json:"model"`
+		Choices json.RawMessage            `json:"choices"`
 		Content []transport.Lenient[block] `json:"content"`
 		Stop    string                     `json:"stop_reason"`
 		Usage   transport.Lenient[usage]   `json:"usage"`
 	}
 	if json.Unmarshal(transport.Halves(b), &m) != nil || m.Content == nil {
+		if m.Choices != nil {
+			return a.end.Foreign("OpenAI's chat completions", "the Messages API")
+		}
 		return a.end.Error(llm.Garbled, "the answer is not what the protocol says: "+string(b[:min(len(b), 200)]))
 	}
 	a.Sent, a.Model, a.stop = len(a.body), string(m.Model), m.Stop

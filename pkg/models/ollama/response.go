@@ -34,6 +34,8 @@ type line struct {
 	In     transport.Count  `json:"prompt_eval_count"`
 	Out    transport.Count  `json:"eval_count"`
 	Cached transport.Count  `json:"prompt_eval_cached_count"`
+
+	Choices json.RawMessage `json:"choices"` // of OpenAI's protocol
 }
 
 // Calls reports whether there is a call.
@@ -69,6 +71,7 @@ func (a *answer) lines(reply *transport.Reply) error {
 		if raw = bytes.TrimSpace(raw); len(raw) == 0 {
 			continue
 		}
+		raw = bytes.TrimSpace(bytes.TrimPrefix(raw, []byte("data:"))) // as in another protocol
 		if err := a.end.ErrorIn(raw); err != nil {
 			return err
 		}
@@ -77,6 +80,9 @@ func (a *answer) lines(reply *transport.Reply) error {
 			return err
 		} else if !ok {
 			continue
+		}
+		if l.Choices != nil && l.Done == "" {
+			return a.end.Foreign("OpenAI's chat completions", "Ollama's own protocol")
 		}
 		any = true
 		a.add(&l)

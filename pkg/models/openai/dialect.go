@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/calling/schema"
+	"github.com/adroit-run/adroit/internal/calling/transport"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -152,6 +153,7 @@ func Guess(base string) Dialect {
 	if base == "" {
 		return list[0]
 	}
+	base, _ = transport.Address(base)
 	u, err := url.Parse(base)
 	if err != nil {
 		return other

@@ -71,6 +71,14 @@ func TestStreamsAsTheyAre(t *testing.T) {
 		{"lone surrogate", text(`\ud83d`) + end, "\ufffd", ""},
 		{"NaN", text("a") + `data: {"choices":[{"delta":{"content":"NaN -Infinity \"NaN"},"finish_reason":"stop"}],"usage":{"prompt_tokens":NaN,"x":-Infinity}}` + "\n\n", `aNaN -Infinity "NaN`, ""},
 		{"a bad line", text("a") + "data: {]}\n\n" + text("b") + end, "ab", ""},
+		{"another choice beside the first", `data: {"choices":[{"index":1,"delta":{"content":"x"},"finish_reason":"stop"},{"index":0,"delta":{"content":"a"}}]}` + "\n\n" + end, "a", ""},
+		{"only another choice", `data: {"choices":[{"index":1,"delta":{"content":"a"}}]}` + "\n\n" + `data: {"choices":[{"index":1,"delta":{"content":"b"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n", "ab", ""},
+		{"only another choice, no reason", `data: {"choices":[{"index":"2","delta":{"content":"a"}}]}` + "\n\ndata: [DONE]\n\n", "a", ""},
+		{"text of completions", `data: {"choices":[{"index":0,"text":"a"}]}` + "\n\n" + `data: {"choices":[{"index":0,"text":"b","finish_reason":"stop"}]}` + "\n\n", "ab", ""},
+		{"text in one piece", `{"choices":[{"text":"a","finish_reason":"stop"}]}`, "a", ""},
+		{"lines of Ollama's", `{"model":"m","created_at":"x","message":{"role":"assistant","content":"a","thinking":"h"},"done":false}` + "\n" + `{"message":{"content":"b"},"done":false}` + "\n" + `{"message":{"content":""},"done":true,"done_reason":"stop","prompt_eval_count":3,"eval_count":2}` + "\n", "ab", "h"},
+		{"a message of Ollama's", `{"message":{"content":"a"},"done":true,"eval_count":2}`, "a", ""},
+		{"lines of Ollama's generate", `{"response":"a","done":false}` + "\n" + `{"response":"b","done":true}` + "\n", "ab", ""},
 		{"10 MB", text(strings.Repeat("x", 10<<20)) + end, strings.Repeat("x", 10<<20), ""},
 	} {
 		t.Run(c.label, func(t *testing.T) {
@@ -108,6 +116,10 @@ func TestStreamErrors(t *testing.T) {
 		{"only broken", "data: {]}\n\n" + `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n", llm.Garbled, "{]}"},
 		{"cut chunk", a + `data: {"choices":[{"delta":{"con`, llm.Cut, ""},
 		{"comments only", ": a\n\n: b\n\n", llm.Garbled, "no data"},
+		{"Messages API", "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"content\":[]}}\n\n", llm.Garbled, "Anthropic's Messages API"},
+		{"a message of the Messages API", `{"type":"message","role":"assistant","content":[{"type":"text","text":"a"}]}`, llm.Garbled, "Anthropic's Messages API"},
+		{"Responses API", `data: {"type":"response.created","response":{}}` + "\n\n", llm.Garbled, "OpenAI's Responses API"},
+		{"Gemini's", `{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}`, llm.Garbled, "Gemini's own API"},
 		{"choices as text", `data: {"choices":"x"}` + "\n\n" + a, llm.Garbled, "chunk"},
 	} {
 		t.Run(c.label, func(t *testing.T) {
@@ -272,8 +284,25 @@ func TestAddresses(t *testing.T) {
 }
 
 func TestNewRefusesWhatIsNoURL(t *testing.T) {
-	if _, err := openai.New(openai.Config{BaseURL: "localhost:8000/v1"}); err == nil || !strings.Contains(err.Error(), "http://") {
+	if _, err := openai.New(openai.Config{BaseURL: "ftp://localhost:8000/v1"}); err == nil || !strings.Contains(err.Error(), "http://") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestCallsInOtherForms: calls come through in the forms of other protocols, and counts that no
+// request has are estimated.
+func TestCallsInOtherForms(t *testing.T) {
+	for _, in := range []string{
+		`{"message":{"content":"","tool_calls":[{"function":{"name":"f","arguments":{"n":1}}},{"function":{"name":"f","arguments":{"n":2}}}]},"done":false}` + "\n" + `{"message":{"content":""},"done":true,"done_reason":"stop","prompt_eval_count":1e20,"eval_count":4294967295}` + "\n",
+		`data: {"choices":[{"index":1,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"n\":1}"}},{"index":1,"id":"b","function":{"name":"f","arguments":"{\"n\":2}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1e20,"completion_tokens":18446744073709551615}}` + "\n\n",
+	} {
+		r, err := stream(t, in)
+		if err != nil || len(r.Message.Calls) != 2 || string(r.Message.Calls[1].Args) != `{"n":2}` || r.Stop != llm.StopCalls {
+			t.Fatalf("%s: %+v, %v", in, r, err)
+		}
+		if r.Usage.In <= 0 || r.Usage.In > 10_000 || r.Usage.Out <= 0 || r.Usage.Out > 10_000 || !strings.Contains(strings.Join(r.Notes, " "), "estimated") {
+			t.Errorf("%s: usage %+v, notes %q", in, r.Usage, r.Notes)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/adroit-run/adroit/internal/calling/transport"
 	"github.com/adroit-run/adroit/internal/text/jsontext"
@@ -98,8 +99,11 @@ type answer struct {
 	end     *transport.Endpoint
 	details details
 	finish  string
-	refused bool // it came, or some of it, in the field for refusals
-	counted bool // the last chunk had nothing but counts, as the last one has
+	refused bool             // it came, or some of it, in the field for refusals
+	began   bool             // a piece of it was read
+	other   []choice         // pieces of a choice with another index than 0, which may be the only one
+	choice  transport.Scalar // its index, once it is the answer
+	counted bool             // the last chunk had nothing but counts, as the last one has
 }
 
 // read reads a stream until the answer is complete.
@@ -108,6 +112,9 @@ func (a *answer) read(s *goopenai.ChatCompletionStream) error { return a.Missed(
 func (a *answer) chunks(s *goopenai.ChatCompletionStream) error {
 	for any := false; ; any = true {
 		raw, err := s.RecvRaw()
+		if err != nil {
+			a.take()
+		}
 		var e *llm.Error
 		switch {
 		case errors.As(err, &e):
@@ -128,6 +135,9 @@ func (a *answer) chunks(s *goopenai.ChatCompletionStream) error {
 			return err
 		} else if !ok {
 			continue
+		}
+		if form := c.foreign(); form != "" && !a.Complete() {
+			return a.end.Foreign(form, "chat completions")
 		}
 		a.add(&c)
 		if a.finish != "" {
@@ -150,39 +160,62 @@ func (a *answer) add(c *chunk) {
 			a.Usage.Out = max(a.Usage.Out, u.Total.N-in)
 		}
 	}
+	if c.Done != "" {
+		a.Usage.In, a.Usage.Out = max(a.Usage.In, c.In.N), max(a.Usage.Out, c.Out.N)
+	}
 	if t := c.Timings.V; t != nil && c.Usage.V == nil {
 		// What was cached was not read again.
 		a.Usage.In, a.Usage.Out, a.Usage.Cached = max(a.Usage.In, t.Prompt.N+t.Cached.N), max(a.Usage.Out, t.Predicted.N), max(a.Usage.Cached, t.Cached.N)
 	}
 	a.counted = c.Usage.V != nil && len(c.Choices) == 0
-	for i := range c.Choices {
-		ch := &c.Choices[i]
-		if ch.Index != "" && ch.Index != "0" {
-			continue
+	for _, ch := range c.choices() {
+		switch {
+		case ch.first() && a.choice == "":
+			a.began, a.other = true, nil
+			a.piece(&ch)
+		case !a.began && (a.other == nil || a.other[0].Index == ch.Index):
+			a.other = append(a.other, ch)
 		}
-		finish := string(ch.Finish)
-		if finish == string(goopenai.FinishReasonNull) {
-			finish = ""
-		}
-		a.Chunk(finish != "")
-		if d := ch.Delta.V; d != nil {
-			a.details.add(d.Details.V)
-			a.refused = a.refused || d.Refusal.Text != ""
-			a.Add(d.texts())
-			for _, k := range d.pieces() {
-				a.Calls.Add(k)
-			}
-		}
-		if m := ch.Message.V; m != nil {
-			if len(a.details) == 0 {
-				a.details.add(m.Details.V)
-			}
-			a.refused = a.refused || m.Refusal.Text != ""
-			a.AddWhole(m.texts())
-			a.Calls.AddWhole(m.pieces())
-		}
-		a.finish = cmp.Or(finish, a.finish)
 	}
+	if n := len(a.other); n > 0 && a.other[n-1].finish() != "" {
+		a.take()
+	}
+}
+
+// take makes the answer of the choice that there is, where the server has numbered it other than 0:
+// only one was asked for.
+func (a *answer) take() {
+	for i := range a.other {
+		a.began, a.choice = true, a.other[i].Index
+		a.piece(&a.other[i])
+	}
+	a.other = nil
+}
+
+// piece takes a piece of the answer.
+func (a *answer) piece(ch *choice) {
+	finish := ch.finish()
+	a.Chunk(finish != "")
+	if d := ch.Delta.V; d != nil {
+		a.details.add(d.Details.V)
+		a.refused = a.refused || d.Refusal.Text != ""
+		a.Add(d.texts())
+		for _, k := range d.pieces() {
+			a.Calls.Add(k)
+		}
+	}
+	if m := ch.Message.V; m != nil {
+		if len(a.details) == 0 {
+			a.details.add(m.Details.V)
+		}
+		a.refused = a.refused || m.Refusal.Text != ""
+		a.AddWhole(m.texts())
+		a.Calls.AddWhole(m.pieces())
+	}
+	if ch.Delta.V == nil && ch.Message.V == nil {
+		a.Add(ch.Text.Text, ch.Text.Thought)
+	}
+	a.finish = cmp.Or(finish, a.finish)
 }
 
 // response is the complete answer.
@@ -209,23 +242,43 @@ func (a *answer) response() (*llm.Response, error) {
 // spellings of reasoning, arguments as an object, content in parts, a message in place of a
 // delta, and indexes, ids and counts of any type are met in the wild.
 type chunk struct {
-	Model   transport.Scalar `json:"model"`
-	Choices []struct {
-		Index   transport.Scalar         `json:"index"`
-		Delta   transport.Lenient[*part] `json:"delta"`
-		Message transport.Lenient[*part] `json:"message"`
-		Finish  transport.Scalar         `json:"finish_reason"`
-	} `json:"choices"`
-	Usage transport.Lenient[*usage] `json:"usage"`
-	Groq  transport.Lenient[struct {
+	Model   transport.Scalar          `json:"model"`
+	Choices []choice                  `json:"choices"`
+	Usage   transport.Lenient[*usage] `json:"usage"`
+	Groq    transport.Lenient[struct {
 		Usage transport.Lenient[*usage] `json:"usage"`
 	}] `json:"x_groq"`
+	native
+	// What other protocols have.
+	Type       transport.Scalar `json:"type"`
+	Object     transport.Scalar `json:"object"`
+	Content    json.RawMessage  `json:"content"`
+	Candidates json.RawMessage  `json:"candidates"`
 	// Timings are llama.cpp's, where usage is missing.
 	Timings transport.Lenient[*struct {
 		Prompt    transport.Count `json:"prompt_n"`
 		Predicted transport.Count `json:"predicted_n"`
 		Cached    transport.Count `json:"cache_n"`
 	}] `json:"timings"`
+}
+
+// A choice is a piece of one answer.
+type choice struct {
+	Index   transport.Scalar         `json:"index"`
+	Delta   transport.Lenient[*part] `json:"delta"`
+	Message transport.Lenient[*part] `json:"message"`
+	Text    transport.Text           `json:"text"` // of completions
+	Finish  transport.Scalar         `json:"finish_reason"`
+}
+
+func (ch *choice) first() bool { return ch.Index == "" || ch.Index == "0" }
+
+// finish returns the reason for the end of the answer, "" before it.
+func (ch *choice) finish() string {
+	if ch.Finish == transport.Scalar(goopenai.FinishReasonNull) {
+		return ""
+	}
+	return string(ch.Finish)
 }
 
 // usage has the names that servers give to counts.
@@ -266,7 +319,7 @@ func (p *part) pieces() (list []transport.Piece) {
 
 // Calls reports whether there is a piece of a call.
 func (c *chunk) Calls() bool {
-	for _, ch := range c.Choices {
+	for _, ch := range c.choices() {
 		for _, p := range []*part{ch.Delta.V, ch.Message.V} {
 			if p != nil && len(p.pieces()) > 0 {
 				return true
@@ -280,4 +333,41 @@ func (c *chunk) Calls() bool {
 // spellings of reasoning sends the same words in each.
 func (p *part) texts() (said, thought string) {
 	return cmp.Or(p.Content.Text, p.Refusal.Text), cmp.Or(p.Reasoning.Text, p.ReasoningContent.Text, p.Thinking.Text, p.Content.Thought)
+}
+
+// A native is a line of Ollama's own protocol, which servers and proxies send behind the path of
+// chat completions, too.
+type native struct {
+	Message  transport.Lenient[*part] `json:"message"`
+	Response transport.Text           `json:"response"`
+	Done     transport.Scalar         `json:"done"`
+	Reason   transport.Scalar         `json:"done_reason"`
+	In       transport.Count          `json:"prompt_eval_count"`
+	Out      transport.Count          `json:"eval_count"`
+}
+
+// choices are the choices of a chunk, or the line of Ollama's that it is.
+func (c *chunk) choices() []choice {
+	if c.Choices != nil || c.Done == "" {
+		return c.Choices
+	}
+	ch := choice{Delta: c.Message, Text: c.Response}
+	if c.Done == "true" {
+		ch.Finish = cmp.Or(c.Reason, transport.Scalar(goopenai.FinishReasonStop))
+	}
+	return []choice{ch}
+}
+
+// foreign names the protocol that a chunk is of, "" if it may be one of ours.
+func (c *chunk) foreign() string {
+	switch {
+	case c.Choices != nil || c.Done != "":
+	case c.Type == "message_start" || c.Type == "message" && c.Content != nil:
+		return "Anthropic's Messages API"
+	case c.Object == "response" || strings.HasPrefix(string(c.Type), "response."):
+		return "OpenAI's Responses API"
+	case c.Candidates != nil:
+		return "Gemini's own API"
+	}
+	return ""
 }
