@@ -7,10 +7,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/guard/netguard"
 )
 
@@ -227,6 +230,7 @@ func TestMCPNoise(t *testing.T) {
 		"before it":       {"Loading... " + message(1) + "\n", 1, "Loading..."},
 		"a mark":          {"\ufeff" + message(1) + "\n", 1, ""},
 		"several lines":   {"{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 1,\n  \"result\": {\n    \"text\": \"a } b\"\n  }\n}\n" + message(2) + "\n", 2, ""},
+		"headers":         {"up\nContent-Length: " + strconv.Itoa(len(message(1))) + "\r\n\r\n" + message(1) + "content-length:" + strconv.Itoa(len(message(2))) + "\nX: y\n\n" + message(2), 2, "up"},
 		"a list":          {"[" + message(1) + "," + message(2) + "]\n", 2, ""}, // a revision may have no lists
 	} {
 		w := &wire{calls: newCalls("x"), changed: func() {}, asked: map[string]request{"1": {id: []byte("1")}, "2": {id: []byte("2")}}}
@@ -242,6 +246,42 @@ func TestMCPNoise(t *testing.T) {
 		if err != nil || n != tt.want || named != tt.noise || m.Noise() != tt.noise {
 			t.Errorf("%s: %d messages, %q named, %v; want %d, %q", name, n, named, err, tt.want, tt.noise)
 		}
+	}
+}
+
+// TestMCPFramed: a server whose messages have headers, as those of language servers, is understood,
+// and known the next time.
+func TestMCPFramed(t *testing.T) {
+	f := serve(t, "framed", twoTools)
+	s := f.o.Servers["fake"]
+	s.StartTimeout = 4 * time.Second
+	f.o.Servers["fake"] = s
+	if r := f.call(t, f.tool(t, "look")); r.Text != "did it" {
+		t.Errorf("the result is %+v", r)
+	}
+	if r, err := f.record("fake", s); err != nil || !r.Framed {
+		t.Errorf("the record is %+v, %v", r, err)
+	}
+}
+
+// TestMCPRevisions: a server that refuses the revision is asked again with one that it names.
+func TestMCPRevisions(t *testing.T) {
+	const script = `while read -r x; do case $x in
+*discover*) echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method"}}';;
+*'"initialize"'*2024-11-05*) echo '{"jsonrpc":"2.0","id":'$(echo "$x" | sed 's/.*"id":\([0-9]*\).*/\1/')',"result":{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"old","version":"1"}}}';;
+*'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$(echo "$x" | sed 's/.*"id":\([0-9]*\).*/\1/')',"error":%s}';;
+*tools/list*) echo '{"jsonrpc":"2.0","id":'$(echo "$x" | sed 's/.*"id":\([0-9]*\).*/\1/')',"result":%s}';; esac; done`
+	for refusal, want := range map[string]string{
+		`{"code":-32602,"message":"Unsupported protocol version","data":{"supported":["2024-10-07","2024-11-05"],"requested":"2025-11-25"}}`: "",
+		`{"code":-32000,"message":"Unsupported protocol version: 2025-11-25 (supported: 2024-11-05)"}`:                                       "",
+		`{"code":-32602,"message":"Unsupported protocol version","data":{"supported":["2023-01-01"],"requested":"2025-11-25"}}`:              "refuses the connection with the error -32602: Unsupported protocol version",
+	} {
+		p := New(Options{Dir: t.TempDir(), Servers: map[string]Server{"old": {Command: commandLine{"sh", "-c", fmt.Sprintf(script, refusal, twoTools)}, Grants: Grants{Sandbox: "off"}}}})
+		list, err := p.Tools(t.Context(), turn.Scope{}, []string{"old"})
+		if want == "" && (err != nil || len(list) != 2) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %d tools, %v", refusal, len(list), err)
+		}
+		_ = p.Close()
 	}
 }
 

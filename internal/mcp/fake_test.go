@@ -2,11 +2,14 @@ package mcp
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,6 +37,10 @@ func TestMain(m *testing.M) {
 // in the file of MCP_TOOLS, which may change.
 func fake(how string) {
 	in := bufio.NewScanner(os.Stdin)
+	if how == "framed" {
+		framed(bufio.NewReader(os.Stdin))
+		return
+	}
 	if how == "noisy" {
 		fmt.Print("Debugger listening\n[x] {\n")
 	}
@@ -76,6 +83,38 @@ func fake(how string) {
 			}
 			misbehave(how, r.Params.Name, reply)
 		}
+	}
+}
+
+// framed reads and writes messages with the headers of language servers alone.
+func framed(in *bufio.Reader) {
+	size := 0
+	for {
+		l, err := in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if n, ok := strings.CutPrefix(l, "Content-Length: "); ok {
+			size, _ = strconv.Atoi(strings.TrimSpace(n))
+		}
+		if strings.TrimSpace(l) != "" || size == 0 {
+			continue
+		}
+		b := make([]byte, size)
+		if _, err := io.ReadFull(in, b); err != nil {
+			return
+		}
+		var r struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if size = 0; json.Unmarshal(b, &r) != nil || r.ID == nil {
+			continue
+		}
+		result := map[string]string{"initialize": `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"framed","version":"1"}}`,
+			"tools/list": twoTools, "tools/call": `{"content":[{"type":"text","text":"did it"}]}`}[r.Method]
+		answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, r.ID, cmp.Or(result, "{}"))
+		fmt.Printf("Content-Length: %d\r\nContent-Type: application/json\r\n\r\n%s", len(answer), answer)
 	}
 }
 

@@ -242,7 +242,7 @@ func (p *Pool) session(ctx context.Context, l *slot, accepted string) (*session,
 	if err := p.pinned(l, r, accepted); err != nil {
 		return nil, err
 	}
-	c, err := p.dial(process.WithDenied(ctx, l.denied), l.name, l.s, l.dir, r.Legacy)
+	c, err := p.dial(process.WithDenied(ctx, l.denied), l.name, l.s, l.dir, r.manner)
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +274,7 @@ func (p *Pool) relist(ctx context.Context, l *slot, accept bool) (*record, error
 		r.Pins = []pin{l.pin} // nothing: a file that is found later is a change
 	}
 	info := l.live.cs.InitializeResult()
-	if r.Legacy, r.Protocol, r.Seen = l.live.legacy, info.ProtocolVersion, time.Now().UTC().Truncate(time.Second); info.ServerInfo != nil {
+	if r.manner, r.Protocol, r.Seen = l.live.manner, info.ProtocolVersion, time.Now().UTC().Truncate(time.Second); info.ServerInfo != nil {
 		r.Version = line(strings.TrimSpace(info.ServerInfo.Name + " " + info.ServerInfo.Version))
 	}
 	return r, r.save(p.o.Dir, l.s)

@@ -63,6 +63,7 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 	c.out = newMessageReader(in, c.wire, func(first string) {
 		p.warn("the MCP server %s writes on its standard output what is no message, and is passed over: %q", c.name, first)
 	})
+	c.out.framed.Store(c.manner.Framed)
 	go func() { // ends with the process, which close ends
 		select {
 		case <-c.proc.Done():
@@ -85,7 +86,7 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 			p.warn("ending the MCP server %s: %v", c.name, err)
 		}
 	}
-	return &sdk.IOTransport{Reader: c.out, Writer: &watchedWriter{c.proc.Stdin(), c.wire.sends, c.wrote}, MaxLineLength: -1}, nil
+	return &sdk.IOTransport{Reader: c.out, Writer: &watchedWriter{c.proc.Stdin(), &c.out.framed, c.wire.sends, c.wrote}, MaxLineLength: -1}, nil
 }
 
 // pathHint returns advice where a word names a file that is not in the directory in which the

@@ -21,7 +21,6 @@ type record struct {
 	Server   string       `json:"server"`
 	Version  string       `json:"version,omitempty"`  // what it calls itself
 	Protocol string       `json:"protocol,omitempty"` // the revision that it uses
-	Legacy   bool         `json:"legacy,omitempty"`   // it does not get over being probed for the newest one
 	Tools    []definition `json:"tools"`              // as accepted
 	Pending  []definition `json:"pending,omitempty"`  // as they are, where that is not accepted: changed or new
 	Gone     []string     `json:"gone,omitempty"`     // accepted, and not there any more
@@ -32,6 +31,8 @@ type record struct {
 
 	// Pins are contents of the files that it starts that were accepted, the newest first.
 	Pins []pin `json:"pins,omitempty"`
+
+	manner
 
 	Resources bool          `json:"resources,omitempty"` // it has some
 	Prompts   []turn.Prompt `json:"prompts,omitempty"`

@@ -232,6 +232,7 @@ func (t *toServer) answered(q request, resp *http.Response) *http.Response {
 			resp.Body = &whole{in: resp.Body, wire: t.wire}
 			break
 		}
+		t.wire.refuses(q, text)
 		q.note(func(d *delivery) { d.answer = refusalText(text) })
 	}
 	return resp

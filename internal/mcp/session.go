@@ -46,7 +46,7 @@ type session struct {
 	name   string
 	hint   string // what may help if it does not start
 	cs     *sdk.ClientSession
-	legacy bool
+	manner manner
 	proc   *process.Process // of a server that was started
 	out    *messageReader
 	wire   *wire
@@ -63,27 +63,56 @@ type session struct {
 	cancelled atomic.Bool  // there has been one
 }
 
+// A manner is how a server is talked to that does not get over the usual beginning.
+type manner struct {
+	Legacy bool `json:"legacy,omitempty"` // it does not get over being probed for the newest revision
+	Framed bool `json:"framed,omitempty"` // its messages have headers, as those of language servers
+}
+
 // dial starts or reaches a server, probing for the newest revision unless it is
 // known not to get over that.
-func (p *Pool) dial(ctx context.Context, name string, s Server, dir string, legacy bool) (*session, error) {
+func (p *Pool) dial(ctx context.Context, name string, s Server, dir string, known manner) (*session, error) {
 	full, err := s.expand(dir, p.o.Getenv, os.ReadFile)
 	if err != nil {
 		return nil, fmt.Errorf("the MCP server %s: %w", name, err)
 	}
 	probe, connect := full.limits()
-	if !legacy {
-		c, err := p.open(ctx, name, full, dir, "", probe)
-		start := new(startError)
-		if err == nil || ctx.Err() != nil || errors.As(err, &start) {
+	var c *session
+	refused := new(revisionError)
+	if !known.Legacy && !known.Framed {
+		c, err = p.open(ctx, name, full, dir, "", manner{}, probe)
+		if err == nil || ctx.Err() != nil || errors.As(err, new(*startError)) {
 			return c, err
 		}
 	}
-	c, err := p.open(ctx, name, full, dir, legacyRevision, connect)
-	if err == nil {
-		c.legacy = true
+	if !errors.As(err, &refused) {
+		c, err = p.open(ctx, name, full, dir, legacyRevision, manner{Legacy: true, Framed: known.Framed}, connect)
+	}
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case errors.As(err, &refused):
+		return p.open(ctx, name, full, dir, refused.has, manner{Legacy: true, Framed: known.Framed}, connect)
+	case errors.As(err, new(*muteError)) && !known.Framed:
+		if framed, ferr := p.open(ctx, name, full, dir, legacyRevision, manner{Legacy: true, Framed: true}, probe); ferr == nil {
+			return framed, nil
+		}
 	}
 	return c, err
 }
+
+// A revisionError is of a server that refuses a revision of the protocol and names one that is
+// known here.
+type revisionError struct {
+	error
+	has string
+}
+
+func (e *revisionError) Unwrap() error { return e.error }
+
+// A muteError is of a program that runs and has written nothing on its standard output.
+type muteError struct{ error }
+
+func (e *muteError) Unwrap() error { return e.error }
 
 // A startError is of a program that could not even be started.
 type startError struct{ err error }
@@ -92,8 +121,8 @@ func (e *startError) Error() string { return e.err.Error() }
 func (e *startError) Unwrap() error { return e.err }
 
 // open makes one connection within a time limit.
-func (p *Pool) open(ctx context.Context, name string, s Server, dir, revision string, limit time.Duration) (*session, error) {
-	c := &session{name: name, dead: make(chan struct{}), calls: newCalls(name), cancels: make(chan struct{}, 64)}
+func (p *Pool) open(ctx context.Context, name string, s Server, dir, revision string, how manner, limit time.Duration) (*session, error) {
+	c := &session{name: name, manner: how, dead: make(chan struct{}), calls: newCalls(name), cancels: make(chan struct{}, 64)}
 	c.wire = &wire{calls: c.calls, changed: func() { c.stale.Store(true) }, asked: map[string]request{}}
 	var t sdk.Transport
 	var err error
@@ -128,7 +157,14 @@ func (p *Pool) open(ctx context.Context, name string, s Server, dir, revision st
 		if login := new(problem.Error); errors.As(err, &login) {
 			return nil, err
 		}
-		return nil, fmt.Errorf("the MCP server %s %s%s", name, why, c.hint)
+		err = fmt.Errorf("the MCP server %s %s%s", name, why, c.hint)
+		switch has := c.wire.otherRevision(revision); {
+		case has != "":
+			return nil, &revisionError{err, has}
+		case late && c.out != nil && c.out.mute():
+			return nil, &muteError{err}
+		}
+		return nil, err
 	}
 	end := c.close
 	c.close = func() { stop(); end() }

@@ -7,8 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
 // maxNoise bounds how much of a line that is not a message is shown, in bytes.
@@ -28,9 +32,12 @@ type messageReader struct {
 	err     error         // behind it
 	over    chan struct{} // closed when nothing is read any more
 
+	framed atomic.Bool // the messages have headers, as those of language servers
+
 	mu    sync.Mutex
 	noise []byte
 	fault error
+	some  bool // there is output
 }
 
 func newMessageReader(in io.Reader, w *wire, noisy func(string)) *messageReader {
@@ -79,6 +86,12 @@ func (m *messageReader) next() ([]byte, error) {
 	var nest nesting
 	for {
 		l, err := boundedLine(m.lines, maxMessage-len(open))
+		if open == nil && err == nil {
+			var framed []byte
+			if framed, err = m.frame(l); framed != nil {
+				l = framed
+			}
+		}
 		if errors.Is(err, errTooLarge) {
 			m.mu.Lock()
 			m.fault = err
@@ -122,6 +135,42 @@ func (m *messageReader) next() ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+// header is the beginning of a message as language servers frame it.
+var header = lazyregexp.New(`(?i)^content-length:\s*([0-9]{1,9})\s*$`)
+
+// frame returns the message behind its headers, of which first is the first line; nil if it is none.
+func (m *messageReader) frame(first []byte) ([]byte, error) {
+	m.mu.Lock()
+	m.some = m.some || len(bytes.TrimSpace(first)) > 0
+	m.mu.Unlock()
+	size := header.FindSubmatch(first)
+	if size == nil {
+		return nil, nil
+	}
+	n, err := strconv.Atoi(string(size[1]))
+	if err != nil || n > maxMessage {
+		return nil, errTooLarge
+	}
+	for blank := false; !blank; {
+		l, err := boundedLine(m.lines, maxMessage)
+		if err != nil {
+			return nil, err
+		}
+		blank = len(bytes.TrimSpace(l)) == 0
+	}
+	m.framed.Store(true)
+	message := make([]byte, n)
+	_, err = io.ReadFull(m.lines, message)
+	return message, err
+}
+
+// mute reports whether there was no output.
+func (m *messageReader) mute() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.some
 }
 
 // oneByOne joins the messages of a batch, which newer revisions do not have, with sep.
@@ -256,18 +305,27 @@ func repairJSON(text []byte) []byte {
 // A watchedWriter passes on the standard input of a server and reports it message by message.
 type watchedWriter struct {
 	io.WriteCloser
-	sends func([]byte) request // before
-	wrote func([]byte)         // after
+	framed *atomic.Bool         // whether messages get headers
+	sends  func([]byte) request // before
+	wrote  func([]byte)         // after
 }
 
 // Write implements [io.Writer].
 func (w *watchedWriter) Write(p []byte) (int, error) {
 	q := w.sends(p)
 	q.note(func(d *delivery) { d.sent = true })
-	n, err := w.WriteCloser.Write(p)
+	out := p
+	if w.framed.Load() {
+		message := bytes.TrimSpace(p)
+		out = append(fmt.Appendf(nil, "Content-Length: %d\r\n\r\n", len(message)), message...)
+	}
+	n, err := w.WriteCloser.Write(out)
 	if err != nil && n == 0 {
 		q.note(func(d *delivery) { d.sent = false })
 	}
 	w.wrote(p)
-	return n, err
+	if err == nil {
+		n = len(p)
+	}
+	return min(n, len(p)), err
 }

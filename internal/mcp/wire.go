@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,6 +24,7 @@ type wire struct {
 
 	mu    sync.Mutex
 	asked map[string]request // that wait for an answer, by id as text
+	wants []byte             // the refusal of the first request
 }
 
 // A request identifies a request that was sent.
@@ -132,10 +134,34 @@ func (w *wire) receives(message []byte) (out []byte, ok bool) {
 		} else {
 			delete(m, "result")
 			m["error"] = q.fault(fault)
+			w.refuses(q, fault)
 		}
 	}
 	out, err := json.Marshal(m)
 	return out, err == nil
+}
+
+// refuses notes the refusal of a request that begins a connection.
+func (w *wire) refuses(q request, text []byte) {
+	if q.method != "initialize" {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wants = bytes.Clone(text)
+}
+
+// otherRevision returns the newest revision that the refusal of a connection names, is known here
+// and begins with a handshake, but for the refused one; "" if there is none.
+func (w *wire) otherRevision(refused string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, v := range sdk.SupportedProtocolVersions() { // newest first
+		if v <= legacyRevision && v != cmp.Or(refused, legacyRevision) && bytes.Contains(w.wants, []byte(v)) {
+			return v
+		}
+	}
+	return ""
 }
 
 // notice reports whether a message is a notice that needs nothing further: one of progress,
