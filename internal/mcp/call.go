@@ -86,6 +86,10 @@ func (p *Pool) call(ctx context.Context, l *slot, t turn.Tool, env *tools.Env, a
 		}
 		o = nil
 		gone := way.code == 0 && !c.soon() // who answers with an error is there
+		if way.forgotten() && c.cs.ID() != "" && !again {
+			l.leave(c)
+			gone = true
+		}
 		switch {
 		case gone && !again && (way.undone() || t.Safe() != tools.Unsafe):
 			continue
@@ -93,6 +97,16 @@ func (p *Pool) call(ctx context.Context, l *slot, t turn.Tool, env *tools.Env, a
 			return failed("%s was not done by the MCP server %s: it %s", t.Tool, t.Server, cmp.Or(way.words(), c.why(err))), nil
 		}
 		return unknown(t, cmp.Or(way.words(), c.why(err))), nil
+	}
+}
+
+// leave ends a connection, so that the next call makes another.
+func (l *slot) leave(c *session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.live == c {
+		c.end()
+		l.live = nil
 	}
 }
 

@@ -53,6 +53,12 @@ func (d delivery) undone() bool {
 	return !d.nameless && (d.code == codeParse || d.code == codeInvalidRequest || d.code == codeNoMethod)
 }
 
+// forgotten reports whether a server may have refused a request since it does not know the session
+// any more: by 404, as the protocol has it, or by 400, as others do.
+func (d delivery) forgotten() bool {
+	return d.status == http.StatusNotFound || d.status == http.StatusBadRequest
+}
+
 // words describes what the server did, as the end of a sentence, or "" if that is unknown.
 func (d delivery) words() string {
 	said := ""

@@ -210,6 +210,50 @@ func TestMCPStatuses(t *testing.T) {
 	}
 }
 
+// TestMCPSessions: a session that the server has forgotten is begun anew for the call that it refused,
+// once, and a notification that it refuses ends nothing.
+func TestMCPSessions(t *testing.T) {
+	for _, status := range []int{404, 400, 410} {
+		var begun, calls atomic.Int32
+		at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var m struct {
+				ID     json.RawMessage
+				Method string
+			}
+			if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&m) != nil {
+				w.WriteHeader(http.StatusMethodNotAllowed)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			answer := func(result string) { fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result) }
+			switch {
+			case m.ID == nil:
+				w.WriteHeader(http.StatusBadRequest)
+			case m.Method == "initialize":
+				w.Header().Set("Mcp-Session-Id", fmt.Sprint("s", begun.Add(1)))
+				answer(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`)
+			case m.Method == "tools/list":
+				answer(twoTools)
+			case m.Method == "tools/call" && calls.Add(1) == 1:
+				w.WriteHeader(status)
+				_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`)
+			case m.Method == "tools/call":
+				answer(`{"content":[{"type":"text","text":"did it in ` + r.Header.Get("Mcp-Session-Id") + `"}]}`)
+			default:
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, m.ID)
+			}
+		}))
+		p := New(Options{Dir: t.TempDir(), Servers: map[string]Server{"fake": {URL: at.URL}}})
+		f := &fixture{Pool: p}
+		r := f.call(t, f.tool(t, "drop"))
+		if want := status == 410; r.Failed != want || r.Undecided || !want && r.Text != fmt.Sprint("did it in s", begun.Load()) || calls.Load() > 2 {
+			t.Errorf("%d: %+v after %d calls and %d sessions", status, r, calls.Load(), begun.Load())
+		}
+		_ = p.Close()
+		at.Close()
+	}
+}
+
 // TestMCPNoise: output of a server between its messages is skipped and quoted, and a message may
 // have several lines.
 func TestMCPNoise(t *testing.T) {

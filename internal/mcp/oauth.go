@@ -1,10 +1,12 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -189,10 +191,10 @@ func (l *loggedIn) Authorize(_ context.Context, req *http.Request, r *http.Respo
 		return nil
 	}
 	if now == nil {
-		return loginNeeded(l.name, "there was none")
+		return loginNeeded(l.name, "there was none"+saidOf(r))
 	}
 	if r.StatusCode != http.StatusForbidden {
-		return loginNeeded(l.name, "the one that there is was refused")
+		return loginNeeded(l.name, "the one that there is was refused"+saidOf(r))
 	}
 	challenges, _ := oauthex.ParseWWWAuthenticate(r.Header.Values("WWW-Authenticate")) // one that cannot be read names no scope
 	for _, c := range challenges {
@@ -202,6 +204,24 @@ func (l *loggedIn) Authorize(_ context.Context, req *http.Request, r *http.Respo
 		}
 	}
 	return loginNeeded(l.name, "the one that there is does not suffice")
+}
+
+// saidOf returns what a server gives as the reason for a refusal, in brackets behind a blank, "" if
+// nothing.
+func saidOf(r *http.Response) string {
+	said := ""
+	challenges, _ := oauthex.ParseWWWAuthenticate(r.Header.Values("WWW-Authenticate")) // one that cannot be read says nothing
+	for _, c := range challenges {
+		said = cmp.Or(said, c.Params["error_description"])
+	}
+	if said == "" && r.StatusCode == http.StatusForbidden { // it may be no login that it wants
+		text, _ := io.ReadAll(io.LimitReader(r.Body, maxRefusal)) // as far as it comes
+		said = refusalText(text)
+	}
+	if said = line(said); said == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (status %d: %s)", r.StatusCode, said)
 }
 
 // want keeps scopes for the next login.

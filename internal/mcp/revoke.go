@@ -195,8 +195,16 @@ func (t *toServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if known && m.Method != "" && len(m.ID) == 0 && slices.Contains(indifferent, resp.StatusCode) {
+		_ = resp.Body.Close()
+		resp.StatusCode, resp.Status, resp.Body = http.StatusAccepted, "", http.NoBody
+	}
 	return t.answered(q, resp), nil
 }
+
+// indifferent are statuses with which servers answer a notification that they do not know. Nothing
+// waits for that.
+var indifferent = []int{http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUnprocessableEntity, http.StatusInternalServerError, http.StatusNotImplemented}
 
 // bodyOf returns the body of a request; known is false if it cannot be read.
 func bodyOf(r *http.Request) (b []byte, known bool) {

@@ -155,7 +155,7 @@ func (p *Pool) open(ctx context.Context, name string, s Server, dir, revision st
 			return nil, ctx.Err()
 		}
 		if login := new(problem.Error); errors.As(err, &login) {
-			return nil, err
+			return nil, login // without what the library has put before it
 		}
 		err = fmt.Errorf("the MCP server %s %s%s", name, why, c.hint)
 		switch has := c.wire.otherRevision(revision); {
