@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,14 +124,15 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 }
 
 // mayWorkIn refuses a directory that cannot be a job's workspace, and warns of a repository
-// that its commands will not see.
+// with which its commands or commits will not get far.
 func (rt *Runtime) mayWorkIn(dir string, level sandbox.Level) error {
 	rt.o.guardOwn()
 	if err := rt.o.apart(dir); err != nil {
 		return err
 	}
-	if unseen := process.UnseenRepository(dir); unseen != "" && cmp.Or(level, rt.o.Sandbox.Level) != sandbox.Off {
-		rt.warn("%s", unseen)
+	sandboxed := cmp.Or(level, rt.o.Sandbox.Level) != sandbox.Off
+	for _, note := range process.RepositoryNotes(dir, sandboxed, slices.Concat(rt.o.Sandbox.Show, rt.o.Sandbox.Write)) {
+		rt.warn("%s", note)
 	}
 	return nil
 }

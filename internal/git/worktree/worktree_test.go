@@ -430,6 +430,10 @@ func TestWorktreeRefuses(t *testing.T) {
 			t.Errorf("branch %q", branch)
 		}
 	}
+	dirtest.Git(t, repo, "branch", "taken")
+	if err := w.checkDir("refs/heads/taken/J2"); !errors.As(err, &we) || !strings.Contains(we.Remedy, "branch -m taken NAME") {
+		t.Errorf("below a branch of that name: %v", err)
+	}
 	empty := t.TempDir()
 	if _, err := Add(t.Context(), empty, filepath.Join(t.TempDir(), "x"), "b", nil); !errors.As(err, &we) || !strings.Contains(we.Reason, "no git repository") {
 		t.Errorf("outside a repository: %v", err)

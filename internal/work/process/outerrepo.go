@@ -3,11 +3,13 @@ package process
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/user"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -27,10 +29,10 @@ const unseen = "commands do not see the repository that %s leads to, since its g
 
 func nameTree(top string) string { return fmt.Sprintf("git -C %[1]q config core.worktree %[1]q", top) }
 
-// UnseenRepository returns a note for a person whose workspace has a repository that commands
+// unseenRepository returns a note for a person whose workspace has a repository that commands
 // in a sandbox do not see, with the command that shows it to them; empty if they see it, or
 // there is none. root has no links.
-func UnseenRepository(root string) string {
+func unseenRepository(root string) string {
 	top, ok := rootfs.Repository(root)
 	if !ok {
 		return ""
@@ -39,6 +41,101 @@ func UnseenRepository(root string) string {
 		return ""
 	}
 	return fmt.Sprintf(unseen+"if it is that of this one, %s shows it to them", path.Join(top, ".git"), nameTree(top))
+}
+
+// RepositoryNotes returns notes for a person whose workspace has a repository with which commands,
+// or commits, will not get far. show are the paths that commands in a sandbox see although they are
+// hidden by default. root has no links.
+func RepositoryNotes(root string, sandboxed bool, show []string) (notes []string) {
+	if note := unseenRepository(root); note != "" && sandboxed {
+		return []string{note}
+	}
+	top, ok := rootfs.Repository(root)
+	if !ok {
+		return nil
+	}
+	dir, common, err := rootfs.GitDirs(top)
+	if err != nil {
+		return nil
+	}
+	for _, objects := range borrowed(common) {
+		seen := func(s string) bool { s = realPath(s); return s != "" && rootfs.Within(s, objects) }
+		if !sandboxed || !hiddenByDefault(root, objects) || slices.ContainsFunc(append(slices.Clip(show), top, common), seen) {
+			continue
+		}
+		notes = append(notes, fmt.Sprintf("commands do not see %s, from which this repository takes objects, so that git fails in them; sandbox: {show: [%[1]s]} in the configuration shows it to them, or git -C %s repack -a -d and the removal of objects/info/alternates makes the repository whole", objects, top))
+	}
+	for _, filter := range localFilters(common) {
+		for _, attributes := range []string{path.Join(top, ".gitattributes"), path.Join(common, "info", "attributes"), path.Join(dir, "info", "attributes")} {
+			if b, err := small(attributes); err == nil && slices.Contains(strings.Fields(string(b)), "filter="+filter) {
+				notes = append(notes, fmt.Sprintf("files with the filter %q cannot be committed by adroit: it is of the repository's own settings, whose programs adroit does not run; git add and git commit, by you, run it", filter))
+				break
+			}
+		}
+	}
+	return notes
+}
+
+// small reads a small file that is no link: a project may have brought it.
+func small(name string) ([]byte, error) {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(os.ErrInvalid, err)
+	}
+	return io.ReadAll(io.LimitReader(f, 1<<20))
+}
+
+// borrowed returns the directories of objects from which a repository takes what it lacks.
+func borrowed(common string) (dirs []string) {
+	objects := path.Join(common, "objects")
+	b, err := small(path.Join(objects, "info", "alternates"))
+	if err != nil {
+		return nil
+	}
+	for l := range strings.Lines(string(b)) {
+		if l = strings.TrimRight(l, "\r\n"); l == "" || l[0] == '#' || l[0] == '"' {
+			continue
+		}
+		if !path.IsAbs(l) {
+			l = path.Join(objects, l)
+		}
+		if l = realPath(l); l != "" {
+			dirs = append(dirs, l)
+		}
+	}
+	return dirs
+}
+
+// hiddenByDefault reports whether commands in a sandbox do not see a path that nothing shows to them.
+func hiddenByDefault(root, p string) bool {
+	homes := []string{os.Getenv("HOME"), "/tmp", "/var/tmp", "/run"}
+	if u, err := user.Current(); err == nil {
+		homes = append(homes, u.HomeDir)
+	}
+	return slices.ContainsFunc(homes, func(h string) bool {
+		h = realPath(h)
+		return h != "" && h != "/" && rootfs.Within(h, p) && !rootfs.Within(root, h)
+	})
+}
+
+// localFilters returns the filters that a repository's own settings have for what is committed.
+func localFilters(common string) (names []string) {
+	b, err := small(path.Join(common, "config"))
+	if err != nil {
+		return nil
+	}
+	settings, _ := rootfs.GitSettings(b) // what cannot be read is refused at the commit
+	for _, s := range settings {
+		if s.Section == "filter" && (s.Key == "clean" || s.Key == "process") && !slices.Contains(names, s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }
 
 // outerRepoOf finds the part outside of a workspace. It is empty if the git directory is in the

@@ -3,9 +3,12 @@ package kit_test
 import (
 	"context"
 	"errors"
+	"os"
+	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -28,5 +31,19 @@ func TestOfJob(t *testing.T) {
 	}
 	if !errors.Is(context.Cause(stopped), jobs.ErrStopped) {
 		t.Error("the cause is not jobs.ErrStopped")
+	}
+}
+
+// TestDirectoryNames: a directory whose name is no text is refused, and named as it can be.
+func TestDirectoryNames(t *testing.T) {
+	dir := t.TempDir() + "/a\xffb"
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		testenv.Missing(t, "a file system that takes any name")
+	}
+	if _, err := kit.Directory(dir); err == nil || !strings.Contains(err.Error(), `a\xffb" is not UTF-8`) {
+		t.Errorf("%v", err)
+	}
+	if _, err := kit.Directory(dir + "/none"); err == nil || !strings.Contains(err.Error(), "there is no directory") {
+		t.Errorf("%v", err)
 	}
 }
