@@ -104,12 +104,18 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 	}
 	r.AgentDigest = p.agent
 	r.KnownWindow, r.GuessedWindow = windowOf(p.Task)
-	host, err := jobdir.Host(r.JobConfig, s.Worktree)
+	place := rootfs.Identity(dir)
+	host, err := jobdir.Host(r.JobConfig, s.Worktree, place)
 	if err != nil {
 		return nil, errors.Join(err, rt.forget(ctx, id))
 	}
 	title, _ := rt.typedSecrets(scope, p.opens).String(r.Title)
-	s.Job, err = m.Submit(ctx, &jobs.Job{ID: id, Workflow: p.Workflow, Agent: p.Task.Agent, Dir: p.Input.Dir, Model: p.Task.Model, Key: r.Key, Scope: scope, Request: request, Title: title, Input: raw, Host: host})
+	add := &jobs.Job{ID: id, Workflow: p.Workflow, Agent: p.Task.Agent, Dir: p.Input.Dir, Model: p.Task.Model, Key: r.Key, Scope: scope, Request: request, Title: title, Input: raw, Host: host}
+	s.Job, err = m.Submit(ctx, add)
+	if s.Job != nil && s.Job.ID != id && jobdir.Elsewhere(s.Job, place) {
+		add.Scope += "//" + place // no path has this
+		s.Job, err = m.Submit(ctx, add)
+	}
 	if errors.Is(err, jobs.ErrKey) {
 		return nil, errors.Join(keyTaken(r.Key, s.Job, p.Input.Name(), shortPrompt(p.Input.Prompt)), rt.forget(ctx, id))
 	}
@@ -118,6 +124,7 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 	}
 	s.Job.Replaced = p.replaced
 	if s.Repeated = s.Job.ID != id; s.Repeated {
+		s.Worktree = rt.worktree(s.Job) // and not the one that was made for nothing
 		return s, rt.forget(ctx, id)
 	}
 	return s, nil
@@ -286,7 +293,7 @@ func (rt *Runtime) copyConfig(old, again *jobs.Job, w *worktree.Worktree) (err e
 	if now, _, _ := strings.Cut(again.Model, "/"); now != before {
 		c.BaseURL = ""
 	}
-	again.Host, err = jobdir.Host(c, w)
+	again.Host, err = jobdir.Host(c, w, "")
 	return err
 }
 

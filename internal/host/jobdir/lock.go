@@ -151,12 +151,21 @@ type Config struct {
 type record struct {
 	Config
 	Worktree *worktree.Worktree `json:"worktree,omitempty"`
+	// Place is the identity of the directory that was named, by [rootfs.Identity]; "" if unknown.
+	Place string `json:"place,omitempty"`
 }
 
-// Host encodes the part of a new job that its store keeps: its configuration, and its worktree if
-// it has one.
-func Host(c Config, w *worktree.Worktree) (json.RawMessage, error) {
-	return json.Marshal(record{c, w})
+// Host encodes the part of a new job that its store keeps: its configuration, its worktree if
+// it has one, and the identity of the directory that was named.
+func Host(c Config, w *worktree.Worktree, place string) (json.RawMessage, error) {
+	return json.Marshal(record{c, w, place})
+}
+
+// Elsewhere reports whether the directory that a job was requested in was another one of the same
+// name than that with the identity place.
+func Elsewhere(j *jobs.Job, place string) bool {
+	var r record
+	return place != "" && json.Unmarshal(j.Host, &r) == nil && r.Place != "" && r.Place != place
 }
 
 // An UnknownError is a file beside a job that cannot be read, because of a power cut

@@ -14,6 +14,21 @@ const PathOnly = unix.O_PATH
 // ChangeTime returns the ctime of a file, in nanoseconds.
 func ChangeTime(st *unix.Stat_t) int64 { return st.Ctim.Nano() }
 
+// Identity identifies a directory, whatever its name: another one that is made in its place has
+// another. It is "" where that is unknown, as on file systems that note no time of birth.
+func Identity(dir string) string {
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(fd)
+	var st unix.Statx_t
+	if unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME, &st) != nil || st.Mask&unix.STATX_BTIME == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%x-%x.%x", st.Ino, st.Btime.Sec, st.Btime.Nsec)
+}
+
 // notesChanges reports whether an open file lies on a local file system that notes the time
 // of each change, as no network's and no user's own must.
 func notesChanges(fd int) bool {

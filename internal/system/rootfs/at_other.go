@@ -10,6 +10,9 @@ const PathOnly = unix.O_RDONLY | unix.O_NONBLOCK
 // ChangeTime returns 0, unknown: these systems name the field differently.
 func ChangeTime(*unix.Stat_t) int64 { return 0 }
 
+// Identity is unknown: these systems name the time of birth differently.
+func Identity(string) string { return "" }
+
 // notesChanges reports whether the times of changes are known.
 func notesChanges(int) bool { return false }
 

@@ -219,6 +219,9 @@ func Begins(e *kit.Env, s *adroit.Submitted) {
 		}
 	}
 	w := s.Worktree
+	if s.Repeated {
+		return // it has begun
+	}
 	if w != nil && w.Detached {
 		fmt.Fprintf(e.Err, "%s has no branch checked out: the work is on branch %s, and to merge it, check one out first: git switch NAME\n", e.Home(w.Repo), w.Branch)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -195,7 +196,11 @@ func (q *runCommand) run(ctx context.Context, e *kit.Env) error {
 	return request.Run(ctx, e, c, s.Job.ID, request.Options{StartOptions: q.start, JSON: q.json, Deltas: q.deltas, Window: s.Plan.Task.Options.Window, Known: show.KnownWindow(s.Plan.Task)})
 }
 
-// repeated prints how the job stands that an earlier run with the same key began.
+// queueGrace is the time that the process which has just added a job has to begin it.
+const queueGrace = 10 * time.Second
+
+// repeated waits for the job that an earlier run with the same key began, if somebody runs it, and
+// prints how it stands.
 func (q *runCommand) repeated(ctx context.Context, e *kit.Env, c adroit.Client, job *jobs.Job) error {
 	if q.detach {
 		fmt.Fprintln(e.Out, job.ID)
@@ -205,11 +210,17 @@ func (q *runCommand) repeated(ctx context.Context, e *kit.Env, c adroit.Client, 
 		fmt.Fprintf(e.Err, "job %s has this key already: %s\n", job.ID, job.Status)
 	}
 	if job.Status == jobs.Queued || job.Status == jobs.Running {
-		fmt.Fprintf(e.Err, "%s waits for it\n", hint.Command("jobs wait %s", job.ID))
+		var err error
+		if job, err = attached(ctx, c, job); err != nil {
+			return err
+		}
 	}
 	d, err := c.Job(ctx, job.ID)
 	if err != nil {
 		return err
+	}
+	if d.Job.Status == jobs.Queued && !q.json {
+		fmt.Fprintf(e.Err, "nobody runs it; %s waits for it\n", hint.Command("jobs wait %s", job.ID))
 	}
 	if q.json {
 		show.Event(e.Out, show.LastEvent(d, e.Now()))
@@ -217,6 +228,35 @@ func (q *runCommand) repeated(ctx context.Context, e *kit.Env, c adroit.Client, 
 		show.Outcome(e.Screen(), e.OutScreen(), show.Ending{Job: d, Took: job.Updated.Sub(job.Started), Artifacts: request.Products(ctx, c, d)})
 	}
 	return kit.With(kit.OfJob(ctx, job.Status))
+}
+
+// attached waits for a job that another process runs, or is about to.
+func attached(ctx context.Context, c adroit.Client, job *jobs.Job) (*jobs.Job, error) {
+	runs := func(j *jobs.Job) bool { return j.Status == jobs.Running || j.Lease.Owner != "" }
+	within, cancel := context.WithTimeout(ctx, queueGrace)
+	defer cancel()
+	if runs(job) {
+		within = ctx
+	}
+	for {
+		j, err := c.Wait(within, job.ID)
+		switch {
+		case err == nil:
+			return j, nil
+		case ctx.Err() != nil:
+			return nil, kit.Stopped(ctx)
+		case within.Err() == nil:
+			return nil, err
+		}
+		d, err := c.Job(ctx, job.ID)
+		if err != nil {
+			return nil, err
+		}
+		if !runs(d.Job) {
+			return d.Job, nil
+		}
+		within = ctx
+	}
 }
 
 // pruneOldJobs removes the jobs that are older than the setting retention. A failure
