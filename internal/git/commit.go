@@ -218,6 +218,16 @@ func (g *Repo) Switch(ctx context.Context, name string) error {
 	return err
 }
 
+// Detach checks out a commit without a branch, so that no branch here moves. The files it
+// changes are noted in the ledger of the Exec.
+func (g *Repo) Detach(ctx context.Context, commit string) error {
+	if err := CheckRef("commit", commit); err != nil {
+		return err
+	}
+	_, err := g.Run(ctx, process.Cmd{Args: []string{"switch", "--quiet", "--detach", commit}, Snapshot: true, OwnGit: true})
+	return err
+}
+
 // A Status is the state of the work tree.
 type Status struct {
 	Branch   string        `json:"branch"` // empty if HEAD is detached

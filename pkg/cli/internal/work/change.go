@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -267,47 +266,17 @@ func (ch *change) check(ctx context.Context, e *kit.Env, g *git.Repo) error {
 	if err != nil {
 		return err
 	}
-	to := ch.tree
-	to = cmp.Or(to, tip)
-	names, err := g.ListNames(ctx, "diff", "--name-only", "--no-renames", "--diff-filter=d", "-z", ch.from, to)
-	if err != nil {
-		return err
-	}
 	list := conf.Names()
-	for _, name := range names {
-		if list.NameError(name) != nil {
-			return kit.Usagef("take it out: git rm --cached, or git rebase if it is committed", "%s is on the list of secrets, and the pull request would publish it", name)
-		}
-	}
 	hide := config.Redactor(conf, e.Getenv, git.FileSecrets(ctx, ch.root, git.SecretSearch{Names: list, Data: conf.DataDir, Warn: e.Warn})...)
-	added, where := additions(ch.diff)
-	for _, f := range hide.Find(added) {
-		return kit.Usagef("take it out, and out of the commits; if it is none, name it in secrets.known: "+f.Fingerprint,
-			"%s has what looks like a secret (%s), and the pull request would publish it", where[min(f.Line, len(where))-1], f.Kind)
+	err = g.CheckLeaks(ctx, ch.from, cmp.Or(ch.tree, tip), list, hide.Find)
+	switch leak, ok := errors.AsType[*git.LeakError](err); {
+	case ok && leak.Kind == "":
+		return kit.Usagef("take it out: git rm --cached, or git rebase if it is committed", "%s is on the list of secrets, and the pull request would publish it", leak.Place)
+	case ok:
+		return kit.Usagef("take it out, and out of the commits; if it is none, name it in secrets.known: "+leak.Fingerprint,
+			"%s has what looks like a secret (%s), and the pull request would publish it", leak.Place, leak.Kind)
 	}
-	return nil
-}
-
-// additions are the lines that a diff adds, and where each of them is.
-func additions(diff string) (text string, where []string) {
-	var b strings.Builder
-	file, n := "", 0
-	for l := range strings.Lines(diff) {
-		switch {
-		case strings.HasPrefix(l, "+++ "):
-			file = strings.TrimPrefix(strings.TrimSpace(l[4:]), "b/")
-		case strings.HasPrefix(l, "@@ "):
-			_, after, _ := strings.Cut(l, "+")
-			_, _ = fmt.Sscanf(after, "%d", &n)
-		case strings.HasPrefix(l, "+"):
-			b.WriteString(l[1:])
-			where = append(where, kit.SanitizeLine(fmt.Sprintf("%s:%d", file, n)))
-			n++
-		case strings.HasPrefix(l, " "):
-			n++
-		}
-	}
-	return b.String(), append(where, file)
+	return err
 }
 
 // text returns the output of git.

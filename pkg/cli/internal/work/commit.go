@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/system/hostexec"
@@ -223,20 +221,15 @@ func gitCommit(ctx context.Context, e *kit.Env, dir, message string, edit bool, 
 
 // runGit is the person's own git: no sandbox, no settings of ours.
 func runGit(ctx context.Context, e *kit.Env, dir string, args ...string) error {
-	hostexec.Forbid(dir)
-	cmd := hostexec.Command(ctx, "git", args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, e.Err, e.Err
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it removes its lock
-	cmd.WaitDelay = 10 * time.Second
+	return person(e, dir).Run(ctx, args...)
+}
+
+func person(e *kit.Env, dir string) git.User {
+	u := git.User{Dir: dir, Out: e.Err}
 	if e.Interactive() {
-		cmd.Stdin = e.In // for an editor, a hook, a signature or a password
-	} else {
-		cmd.Env = append(cmd.Env, "GIT_TERMINAL_PROMPT=0")
+		u.In = e.In
 	}
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("git %s: %w", args[0], err)
-	}
-	return nil
+	return u
 }
 
 // A staged is the content of a commit, and earlier messages for its style.

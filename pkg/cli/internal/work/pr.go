@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/guard/trust"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -340,9 +342,35 @@ func (p *pullRequest) commit(ctx context.Context, e *kit.Env, q *prFlags) error 
 
 // push pushes the branch.
 func (p *pullRequest) push(ctx context.Context, e *kit.Env) error {
-	err := runGit(ctx, e, p.root, "push", "--set-upstream", origin, "HEAD:refs/heads/"+p.head)
+	err := person(e, p.root).Push(ctx, origin, "refs/heads/"+p.branch, p.head)
 	if err != nil {
 		return kit.Fail(fmt.Errorf("%w; the commits are on %s, no pull request was opened", err, p.branch), "if the branch has other commits on the remote: git pull --rebase origin "+p.head+"; then "+hint.Command("git pr")+" again")
 	}
+	return nil
+}
+
+// announce names what the repository has git run, and refuses it if nobody will be asked
+// and nobody has agreed to it, with --hooks or by trusting the project.
+func announce(ctx context.Context, e *kit.Env, c adroit.Client, root, agree string, push, yes, agreed bool) error {
+	found, err := git.Programs(ctx, root, push)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	for i, f := range found {
+		found[i] = kit.SanitizeLine(f)
+	}
+	list := strings.Join(found, ", ")
+	if yes && !agreed {
+		st, err := c.Trust(ctx, root)
+		if err != nil {
+			return err
+		}
+		known := slices.ContainsFunc(st.Files, func(f trust.File) bool { return f.State == trust.Trusted })
+		if !known || len(st.Pending()) > 0 || st.Partial {
+			return kit.Usagef(agree+" runs them; without --yes a question names them",
+				"the repository has git run %s, outside of the sandbox, and is not trusted", list)
+		}
+	}
+	fmt.Fprintf(e.Err, "git runs, outside of the sandbox: %s\n", list)
 	return nil
 }
