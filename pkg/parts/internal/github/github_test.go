@@ -17,6 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/parts/internal/github"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
+	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 func TestConforms(t *testing.T) { toolstest.Check(t, github.Tools(github.Config{})...) }
@@ -267,4 +268,106 @@ func TestHostileRepository(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(h.dir, "pwned")); err == nil {
 		t.Error("a setting of the repository was run")
 	}
+}
+
+// TestPush has github_pr_push refuse what is no commit for the pull request's own branch, and
+// push one that is.
+func TestPush(t *testing.T) {
+	h := open(t)
+	bare := filepath.Join(t.TempDir(), "hub.git")
+	home := os.Getenv("HOME")
+	settings := "[user]\n\tname = T\n\temail = t@example.com\n[url \"" + bare + "\"]\n\tinsteadOf = git@github.localhost:acme/shop.git\n"
+	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files, err := workspace.Open(h.dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.env.Files = files
+	write := func(text string) string {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(h.dir, "cart.go"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h.git("add", "cart.go")
+		h.git("commit", "-qm", "One")
+		return h.out("rev-parse", "HEAD")
+	}
+	h.git("init", "-q", "--bare", bare)
+	first := write("package shop\n")
+	h.git("push", "-q", "origin", "fix")
+	write("package shop\n\nvar key = \"ghp_" + "a1B2c3D4e5F6g7H8i9J0a1B2c3D4e5F6g7H8\"\n")
+	leaks := write("package shop\n\nvar key string\n")
+	h.git("reset", "-q", "--hard", first)
+	good := write("package shop\n\nvar sum int\n")
+	h.git("reset", "-q", "--hard", first)
+	h.git("commit", "-q", "--amend", "-m", "Another")
+	other := h.out("rev-parse", "HEAD")
+	head := h.Issues[13]["head"].(map[string]any)
+	head["sha"] = first
+	push := func(branch, commit string) tools.Result {
+		t.Helper()
+		return h.call("github_pr_push", fmt.Sprintf(`{"repo":"acme/shop","number":13,"branch":%q,"commit":%q}`, branch, commit))
+	}
+	h.says(push("main", good), true, "the branch of #13 is fix: nothing is pushed to another one")
+	h.says(push("fix", "HEAD"), true, "commit is no hash of a commit")
+	h.says(push("fix", leaks), true, "cart.go:3 has what looks like a secret")
+	h.says(push("fix", other), true, "does not follow from, and nothing is forced")
+	for _, setting := range []string{"remote.origin.pushurl", "core.sshCommand", "http.proxy"} {
+		h.git("config", setting, "elsewhere")
+		h.says(push("fix", good), true, strings.ToLower(setting), "the repository itself")
+		h.git("config", "--unset", setting)
+	}
+	for _, c := range []struct {
+		change func()
+		words  string
+	}{
+		{func() { head["repo"] = nil }, "is in another repository"},
+		{func() { head["ref"] = "main" }, "nothing is pushed to main"},
+		{func() { h.Issues[13]["state"] = "closed" }, "#13 is closed"},
+	} {
+		before, state, repo := head["ref"], h.Issues[13]["state"], head["repo"]
+		h.Lock()
+		c.change()
+		h.Unlock()
+		h.says(push(head["ref"].(string), good), true, c.words)
+		h.Lock()
+		head["ref"], h.Issues[13]["state"], head["repo"] = before, state, repo
+		h.Unlock()
+	}
+	h.says(h.call("github_pr_push", fmt.Sprintf(`{"repo":"acme/else","number":13,"branch":"fix","commit":%q}`, good)), true, "the workspace is a clone of acme/shop")
+	if at := h.out("--git-dir", bare, "rev-parse", "fix"); at != first {
+		t.Fatalf("something was pushed: %s", at)
+	}
+	hook := filepath.Join(h.dir, ".git", "hooks", "pre-push")
+	if err := os.WriteFile(hook, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil { // it is not run
+		t.Fatal(err)
+	}
+	h.says(push("fix", good[:10]), false, "got 1 commits")
+	if at := h.out("--git-dir", bare, "rev-parse", "fix"); at != good {
+		t.Errorf("pushed: %s, want %s", at, good)
+	}
+	h.Lock()
+	head["sha"] = good
+	h.Unlock()
+	h.says(push("fix", good), false, "nothing was pushed")
+	h.says(h.call("github_pr_checkout", `{"number":13}`), false, "#13 Round totals", "on no branch")
+	if at := h.out("rev-parse", "HEAD"); at != good {
+		t.Errorf("checked out: %s, want %s", at, good)
+	}
+	if got := h.out("rev-parse", "fix"); got != other {
+		t.Errorf("the branch here has moved to %s", got)
+	}
+}
+
+func (h *hub) out(args ...string) string {
+	h.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = h.dir
+	out, err := cmd.Output()
+	if err != nil {
+		h.Fatalf("git %v: %v", args, err)
+	}
+	return strings.TrimSpace(string(out))
 }

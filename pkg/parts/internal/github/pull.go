@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
@@ -27,8 +29,11 @@ var prDiffProse string
 var prChecksProse string
 
 type ref struct {
-	Ref string `json:"ref"`
-	SHA string `json:"sha"`
+	Ref  string `json:"ref"`
+	SHA  string `json:"sha"`
+	Repo struct {
+		Name string `json:"full_name"`
+	} `json:"repo"` // empty of a fork that is gone
 }
 
 type pull struct {
@@ -198,13 +203,47 @@ func (c Config) prDiff() tools.Tool {
 	}, "pr_diff")
 }
 
+// checksInput is the input of github_pr_checks.
+type checksInput struct {
+	Number int    `json:"number,omitempty" jsonschema:"minimum=1,description=Default that of the current branch"`
+	Commit string `json:"commit,omitempty" jsonschema:"description=Default the last one of the pull request"`
+	Wait   bool   `json:"wait,omitempty" jsonschema:"description=Wait up to four minutes until there are checks and none is pending"`
+	about
+}
+
+// Checks is the artifact pr_checks: how many there are of each state.
+type Checks struct {
+	Number  int    `json:"number"`
+	Commit  string `json:"commit"`
+	Total   int    `json:"total"`
+	Failed  int    `json:"failed"`
+	Pending int    `json:"pending"`
+	Passed  int    `json:"passed"`
+	Skipped int    `json:"skipped"`
+}
+
+// How long, and how often, github_pr_checks looks.
+const (
+	checksWait  = 4 * time.Minute
+	checksFirst = time.Second
+	checksEach  = 20 * time.Second
+)
+
 func (c Config) prChecks() tools.Tool {
-	return tool(c, "github_pr_checks", prChecksProse, `{"number":13}`, 0, func(ctx context.Context, a *api, in pullInput) (tools.Result, error) {
+	return tool(c, "github_pr_checks", prChecksProse, `{"number":13}`, 0, func(ctx context.Context, a *api, in checksInput) (tools.Result, error) {
 		p, err := a.pull(ctx, in.Number)
 		if err != nil {
 			return tools.Result{}, err
 		}
-		all, err := a.checks(ctx, p.Head.SHA)
+		commit := cmp.Or(in.Commit, p.Head.SHA)
+		all, err := a.checks(ctx, commit)
+		end := time.Now().Add(checksWait)
+		for each := checksFirst; err == nil && in.Wait && !settled(all) && time.Now().Add(each).Before(end); each = min(2*each, checksEach) {
+			if err := pause(ctx, each); err != nil {
+				return tools.Result{}, err
+			}
+			all, err = a.checks(ctx, commit)
+		}
 		if err != nil {
 			return tools.Result{}, err
 		}
@@ -228,8 +267,24 @@ func (c Config) prChecks() tools.Tool {
 			summary = "no checks"
 			b.WriteString("Nothing checks this pull request.\n")
 		}
-		return result(fmt.Sprintf("#%d at %.10s: %s\n%s", p.Number, p.Head.SHA, summary, b.String()), summary, "", nil)
-	})
+		return result(fmt.Sprintf("#%d at %.10s: %s\n%s", p.Number, commit, summary, b.String()), summary, "pr_checks",
+			Checks{p.Number, commit, len(all), counts["failed"], counts["pending"], counts["passed"], counts["skipped"]})
+	}, "pr_checks")
+}
+
+// settled reports whether there are checks, and each has ended. GitHub lists those of a new
+// commit a while after the push.
+func settled(all []checkRun) bool {
+	return len(all) > 0 && !slices.ContainsFunc(all, func(c checkRun) bool { return c.state() == "pending" })
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }
 
 type checkRun struct {

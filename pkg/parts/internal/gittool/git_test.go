@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -253,7 +254,13 @@ func TestHostile(t *testing.T) {
 	r.says(r.call(gittool.Status, `{}`), false)
 	r.says(r.call(gittool.Diff, `{}`), false, "+2")
 	r.says(r.call(gittool.Log, `{}`), false)
-	r.says(r.call(gittool.Commit, `{"message":"Change","paths":["a.txt"]}`), false, "Change")
+	r.says(r.call(gittool.Commit, `{"message":"Change","paths":["a.txt"]}`), true, `goes through the filter "evil"`)
+	r.git("config", "--unset", "filter.evil.clean")
+	res := r.call(gittool.Commit, `{"message":"Change","paths":["a.txt"]}`)
+	r.says(res, false, "Change")
+	if hash := r.git("rev-parse", "HEAD"); string(res.Value) != strconv.Quote(hash) {
+		t.Errorf("the value is %s, and HEAD is %s", res.Value, hash)
+	}
 	r.says(r.call(gittool.Branch, `{"name":"topic"}`), false)
 	if _, err := os.Stat(mark); err == nil {
 		t.Error("something the repository configures was run")

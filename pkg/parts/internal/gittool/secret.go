@@ -174,7 +174,11 @@ func commit(ctx context.Context, env *tools.Env, in commitInput) (tools.Result, 
 		return tools.Result{}, explain(err)
 	}
 	text := fmt.Sprintf("%.10s %s", c.Hash, c.Subject)
-	return tools.Result{Text: "Committed as " + text, Summary: text}, nil
+	hash, err := json.Marshal(c.Hash)
+	if err != nil {
+		return tools.Result{}, tools.Fatal(err)
+	}
+	return tools.Result{Text: "Committed as " + text, Summary: text, Value: hash}, nil
 }
 
 // ready refuses what git would refuse in words that help less.
