@@ -28,7 +28,7 @@ func TestPipelines(t *testing.T) {
 	for _, p := range append(all.Problems(), all.Lint(pipeline.Known{Tools: set, Agents: cat})...) {
 		t.Error(p)
 	}
-	if got := strings.Join(all.Names(), " "); got != "feature review" {
+	if got := strings.Join(all.Names(), " "); got != "feature pr_checks review" {
 		t.Errorf("the pipelines are %s", got)
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(configs.PipelineSchema()))
