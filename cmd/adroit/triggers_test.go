@@ -241,3 +241,140 @@ func TestTriggers(t *testing.T) {
 		t.Errorf("the server: %v", err)
 	}
 }
+
+const outlivedConfig = `
+model: script:TURNS
+triggers:
+  hook: {webhook: {scheme: github, secret_env: HOOK_SECRET}, run: assistant, dir: REPO, prompt: "look at {{title}}", overlap: true}
+  daily: {cron: CRON, time_zone: UTC, catch_up: 2, run: assistant, dir: REPO, prompt: "look at {{time}}"}
+notices:
+  me: {of: [done], url: "RECEIVER/notice", secret_env: NOTICE_SECRET}
+`
+
+// A second server of the data directory takes the triggers over when the first is killed: the job
+// that ran goes on, each notice that was not taken comes with the id that it had, and after an
+// outage as many missed times are made up for as the trigger allows, once.
+func TestTriggersOutlive(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	takes := false
+	ids, refused := map[string]string{}, map[string]bool{} // of messages, by job; ids that were refused
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var got struct {
+			Data struct{ Jobs []struct{ Job string } }
+		}
+		err := json.NewDecoder(r.Body).Decode(&got)
+		mu.Lock()
+		defer mu.Unlock()
+		id := r.Header.Get("webhook-id")
+		if err != nil || !takes {
+			refused[id] = true
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		for _, j := range got.Data.Jobs {
+			if before := ids[j.Job]; before != "" && before != id {
+				t.Errorf("%s is in the messages %s and %s", j.Job, before, id)
+			}
+			ids[j.Job] = id
+		}
+	}))
+	defer receiver.Close()
+	const answers, hangs = "turns:\n  - text: Seen.\n", "turns:\n  - {text: Seen., delay: 1h}\n"
+	p := newPlace(t, map[string]string{"turns.yaml": answers})
+	env := append(p.env, "HOOK_SECRET=sesame", "NOTICE_SECRET=notice secret")
+	half := time.Now().UTC().Add(12 * time.Hour) // none is due while this runs
+	put(t, p.path("home/.config/adroit/config.yaml"), strings.NewReplacer("TURNS", p.path("turns.yaml"), "REPO", p.path("repo"), "RECEIVER", receiver.URL,
+		"CRON", fmt.Sprintf(`"%d %d * * *"`, half.Minute(), half.Hour())).Replace(outlivedConfig))
+	serve := func() *server {
+		return startServer(t, p.bin, env, p.path("repo"), "serve", "--listen", "127.0.0.1:0")
+	}
+	post := func(s *server, title string) int {
+		t.Helper()
+		body := fmt.Sprintf(`{"title":%q}`, title)
+		req, err := http.NewRequest(http.MethodPost, s.url+"/hooks/hook", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(signed("sesame", body)))
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res.StatusCode
+	}
+	count := func(prefix, status string) (n int) {
+		t.Helper()
+		for _, j := range jobsWith(t, p.bin, env, prefix) {
+			if status == "" || j.Status == status || status == "done" && j.Status == "answered" {
+				n++
+			}
+		}
+		return n
+	}
+
+	first := serve()
+	until(t, "the engine", func() bool { return post(first, "one") == 202 })
+	until(t, "the first job's end", func() bool { return count("trigger/hook/", "done") == 1 })
+	until(t, "a notice that is refused", func() bool { mu.Lock(); defer mu.Unlock(); return len(refused) > 0 })
+	put(t, p.path("turns.yaml"), hangs)
+	if code := post(first, "two"); code != 202 {
+		t.Fatalf("the second request: %d", code)
+	}
+	until(t, "a job that runs", func() bool { return count("trigger/hook/", "running") == 1 })
+	second := serve()
+	for range 3 {
+		if code := post(second, "three"); code != 503 {
+			t.Errorf("while another server heeds the triggers: %d", code)
+		}
+	}
+	put(t, p.path("turns.yaml"), answers)
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait() // killed
+	mu.Lock()
+	takes = true
+	mu.Unlock()
+	until(t, "the second server", func() bool { return post(second, "three") == 202 })
+	until(t, "the job that was interrupted, and the third", func() bool { return count("trigger/hook/", "done") == 3 })
+	if err := second.stop(); err != nil {
+		t.Errorf("the second server: %v", err)
+	}
+
+	// As if no server had run for five days.
+	var state map[string]any
+	if err := json.Unmarshal([]byte(p.read("data/triggers.json")), &state); err != nil {
+		t.Fatal(err)
+	}
+	state["triggers"].(map[string]any)["daily"].(map[string]any)["last"] = time.Now().Add(-5 * 24 * time.Hour).Format(time.RFC3339)
+	raw, err := json.Marshal(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, p.path("data/triggers.json"), string(raw))
+	third := serve()
+	until(t, "the times that were missed", func() bool { return count("trigger/daily/", "done") == 2 })
+	until(t, "all notices", func() bool { mu.Lock(); defer mu.Unlock(); return len(ids) == 5 })
+	mu.Lock()
+	for id := range refused {
+		found := false
+		for _, other := range ids {
+			found = found || id == other
+		}
+		if !found {
+			t.Errorf("the message %s, which was refused, has not come again: %v", id, ids)
+		}
+	}
+	mu.Unlock()
+	if err := third.stop(); err != nil {
+		t.Errorf("the third server: %v", err)
+	}
+	last := serve()
+	until(t, "the engine", func() bool { return post(last, "four") == 202 })
+	until(t, "the last job", func() bool { return count("trigger/hook/", "done") == 4 })
+	if hook, daily := count("trigger/hook/", ""), count("trigger/daily/", ""); hook != 4 || daily != 2 {
+		t.Errorf("%d jobs of requests and %d of times, want 4 and 2", hook, daily)
+	}
+}
