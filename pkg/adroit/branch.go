@@ -30,8 +30,11 @@ type RetryOptions struct {
 	// from there, may change files, and is done when all of the agent's definition of done
 	// holds. Mode is what it may do, also with From: empty is what the old one began with, and
 	// for CarryOut what is configured, or edits if that is plan.
-	CarryOut bool          `json:"carry_out,omitempty"`
-	Mode     executor.Mode `json:"mode,omitempty"`
+	CarryOut bool `json:"carry_out,omitempty"`
+	// Host, of an engine of several hosts, has the new job go on with that one, from the last turn
+	// that the engine knows, and ends the old job. What that did to files is not there.
+	Host string        `json:"host,omitempty"`
+	Mode executor.Mode `json:"mode,omitempty"`
 	// Message is what the person says there; it is for From and CarryOut.
 	Message string `json:"message,omitempty"`
 	executor.Attached
@@ -46,6 +49,8 @@ const planNotice = "The plan is accepted: carry it out. This is a new job, in wh
 // check refuses what cannot be meant.
 func (o *RetryOptions) check() error {
 	switch {
+	case o.Host != "":
+		return problem.Invalidf("only an engine of several hosts has others", "all jobs of this runtime run here, not on %q", o.Host)
 	case o.From < 0:
 		return problem.Invalidf("turns count from 1", "--from is %d", o.From)
 	case o.From > 0 && o.CarryOut:

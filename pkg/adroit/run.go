@@ -143,6 +143,7 @@ func (rt *Runtime) signalJob(ctx context.Context, s jobs.Store, j *jobs.Job, sig
 	if err != nil {
 		return err
 	}
+	sig.Sent = time.Now() // the engine may have it from the store as well
 	if err := s.Send(ctx, j.ID, sig); err != nil || e == nil {
 		return err
 	}

@@ -373,6 +373,9 @@ type Signal struct {
 	Question string `json:"-"`
 	// Log, if not nil, is appended to the event log of the job together with the signal.
 	Log *event.Event `json:"-"`
+	// Sent is when it was sent, for a store, which takes its own time if it is zero. It identifies
+	// the signal where a job gets it in two ways.
+	Sent time.Time `json:"-"`
 }
 
 // A SignalError reports a signal whose value is not of the type that the step

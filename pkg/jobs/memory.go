@@ -358,6 +358,9 @@ func (m *Memory) Send(ctx context.Context, job string, sig flow.Signal) error {
 		h.log(*sig.Log)
 	}
 	sig.Question, sig.Log = "", nil
+	if sig.Sent.IsZero() {
+		sig.Sent = time.Now()
+	}
 	h.queued = append(h.queued, sig)
 	h.ring()
 	return h.journal.Send(ctx, job, sig)

@@ -47,6 +47,7 @@ type Cluster struct {
 	queue     string
 	keys      *Keys // nil: what goes through Temporal is not encrypted
 	store     *store
+	long      int // Carry.Long of jobs that start: of tests
 }
 
 // Dial connects to the frontend that at names, and to the keys and the store of payloads.
@@ -164,7 +165,7 @@ func (t *Cluster) Start(ctx context.Context, j *jobs.Job, host, note string, atO
 	soon, stop := context.WithTimeout(ctx, startPatience)
 	defer stop()
 	for {
-		_, err := t.c.ExecuteWorkflow(soon, o, cmp.Or(j.Agent, j.Workflow), Carry{On: host, Note: note, AtOnce: atOnce})
+		_, err := t.c.ExecuteWorkflow(soon, o, cmp.Or(j.Agent, j.Workflow), Carry{On: host, Note: note, AtOnce: atOnce, Long: t.long})
 		if !errors.As(err, new(*serviceerror.WorkflowExecutionAlreadyStarted)) {
 			return err
 		}
@@ -193,7 +194,7 @@ func (t *Cluster) update(ctx context.Context, job, name string, args ...any) err
 
 // Signal implements [adroit.Elsewhere].
 func (t *Cluster) Signal(ctx context.Context, job string, sig flow.Signal) error {
-	return ended(job, t.c.SignalWorkflow(ctx, job, "", signalName, letter{Signal: sig}))
+	return ended(job, t.c.SignalWorkflow(ctx, job, "", signalName, post(sig)))
 }
 
 // Stop implements [adroit.Elsewhere].
@@ -250,7 +251,11 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	run, err := t.c.ExecuteWorkflow(req.Context(), client.StartWorkflowOptions{TaskQueue: t.queue, WorkflowExecutionTimeout: callTime, StaticSummary: req.URL.Path}, callName, host, req.Method, req.URL.RequestURI(), sent)
+	packed, err := pack(sent)
+	if err != nil {
+		return nil, err
+	}
+	run, err := t.c.ExecuteWorkflow(req.Context(), client.StartWorkflowOptions{TaskQueue: t.queue, WorkflowExecutionTimeout: callTime, StaticSummary: req.URL.Path}, callName, host, req.Method, req.URL.RequestURI(), packed)
 	if err != nil {
 		return nil, err
 	}
@@ -396,6 +401,31 @@ type reply struct {
 	Body   []byte // gzip
 }
 
+// pack compresses the body of a call or of its answer: it goes through Temporal twice.
+func pack(b []byte) ([]byte, error) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, err := z.Write(b)
+	err = errors.Join(err, z.Close())
+	return packed.Bytes(), err
+}
+
+// mostSent bounds the body of a call, which a host holds in memory.
+const mostSent = 64 << 20
+
+// unpack is the body of a call.
+func unpack(packed []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(z, mostSent+1))
+	if err == nil && len(b) > mostSent {
+		err = refusal(errors.New("the call: " + tooBig(len(b), mostSent)))
+	}
+	return b, err
+}
+
 // call is the workflow that carries a call to a host, and keeps who changed what.
 func call(ctx workflow.Context, host, method, path string, body []byte) (a *reply, err error) {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
@@ -411,7 +441,11 @@ const callTime, followTime = time.Minute, 15 * time.Second
 
 // call answers a call with the Runtime of this host. One that follows the events of a job is
 // answered when there are some, or the job does not run, and at the latest after followTime.
-func (w *Worker) call(ctx context.Context, method, path string, body []byte) (*reply, error) {
+func (w *Worker) call(ctx context.Context, method, path string, packed []byte) (*reply, error) {
+	body, err := unpack(packed)
+	if err != nil {
+		return nil, err
+	}
 	plain, follows := path, false
 	if u, err := url.Parse(path); err == nil && u.Query().Get("follow") == "true" {
 		q := u.Query()
@@ -431,18 +465,14 @@ func (w *Worker) call(ctx context.Context, method, path string, body []byte) (*r
 			}
 		}
 		if !running || bytes.HasPrefix(r.Body.Bytes(), []byte("id:")) || time.Now().After(end) {
-			var packed bytes.Buffer
-			z := gzip.NewWriter(&packed)
-			if _, err := z.Write(r.Body.Bytes()); err != nil {
+			answer, err := pack(r.Body.Bytes())
+			if err != nil {
 				return nil, err
 			}
-			if err := z.Close(); err != nil {
-				return nil, err
+			if most := w.most(); len(answer) > most {
+				return nil, refusal(errors.New("the answer: " + tooBig(len(answer), most)))
 			}
-			if most := w.most(); packed.Len() > most {
-				return nil, refusal(errors.New("the answer: " + tooBig(packed.Len(), most)))
-			}
-			return &reply{r.Code, r.Header(), packed.Bytes()}, nil
+			return &reply{r.Code, r.Header(), answer}, nil
 		}
 		select {
 		case <-time.After(200 * time.Millisecond):

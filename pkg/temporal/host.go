@@ -462,6 +462,16 @@ func (w *Worker) openJob(ctx context.Context, o opening) (*opened, error) {
 		return nil, err
 	}
 	out := &opened{Placed: Placed{Host: w.o.Host, Job: j.ID, Workflow: j.Workflow, Agent: j.Agent, Model: j.Model, Title: j.Title, Input: j.Input}, States: h.States, Records: map[string]flow.Record{}}
+	if w.rt != nil {
+		d, err := w.rt.Job(ctx, j.ID)
+		if err != nil {
+			return nil, err
+		}
+		out.Sandbox, out.BaseURL = d.Config.Sandbox, d.Config.BaseURL
+		if tree := d.Worktree; tree != nil {
+			out.Dir = filepath.Join(tree.Repo, filepath.FromSlash(tree.Sub))
+		}
+	}
 	size := len(j.Input)
 	for _, rec := range h.Steps {
 		if rec.Done || !rec.Deadline.IsZero() {
@@ -473,7 +483,7 @@ func (w *Worker) openJob(ctx context.Context, o opening) (*opened, error) {
 		size += len(st.Value)
 	}
 	for _, sig := range j.Signals {
-		out.Queue = append(out.Queue, letter{Signal: sig})
+		out.Queue = append(out.Queue, post(sig))
 		size += len(sig.Value)
 	}
 	if most := w.most(); size > most {

@@ -22,6 +22,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/adroit-run/adroit/internal/work/sandbox"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -77,14 +78,19 @@ type Carry struct {
 	Before  []flow.Past            `json:"before,omitempty"`  // of the next task
 	Stopped string                 `json:"stopped,omitempty"` // why it does not go on at the moment
 	Turn    int                    `json:"turn,omitempty"`    // of the job's own model, for people
+	Seen    []int64                `json:"seen,omitempty"`    // when the letters were sent that came last
 	Long    int                    `json:"long,omitempty"`    // events after which it continues as new; 0: when the server advises it
 }
 
 // A letter is a signal. Log is who sent it, if the host does not know that.
 type letter struct {
 	flow.Signal
-	Log *event.Event `json:"log,omitempty"`
+	Sent int64        `json:"sent,omitempty"` // in nanoseconds, of one that the host keeps, too: what it is known by
+	Log  *event.Event `json:"log,omitempty"`
 }
+
+// post makes a letter of a signal that its host keeps.
+func post(sig flow.Signal) letter { return letter{Signal: sig, Sent: sig.Sent.UnixNano()} }
 
 // A Placed is a job as its host has it.
 type Placed struct {
@@ -95,6 +101,11 @@ type Placed struct {
 	Model    string          `json:"model,omitempty"`
 	Title    string          `json:"title,omitempty"`
 	Input    json.RawMessage `json:"input,omitempty"`
+	// What another host needs to go on: see remote.move. Dir is the repository of a job that has a
+	// worktree, empty for any other.
+	Dir     string        `json:"dir,omitempty"`
+	Sandbox sandbox.Level `json:"sandbox,omitempty"`
+	BaseURL string        `json:"base_url,omitempty"`
 }
 
 // An opened is a job whose host has begun to work for it, with what it knows of earlier runs.
@@ -222,8 +233,10 @@ func run(ctx workflow.Context, known []flow.Workflow, most int, c Carry) (json.R
 // are not among them: a sub-agent has ended before its parent goes on in a new execution.
 func (j *job) drain() {
 	in := workflow.GetSignalChannel(j.ctx, signalName)
-	for sig := (letter{}); in.ReceiveAsync(&sig); sig = (letter{}) {
-		j.Queue = append(j.Queue, sig)
+	for l := (letter{}); in.ReceiveAsync(&l); l = (letter{}) {
+		if !j.seen(l) {
+			j.Queue = append(j.Queue, l)
+		}
 	}
 	why := ""
 	for in := workflow.GetSignalChannel(j.ctx, stopName); in.ReceiveAsync(&why); {
@@ -266,12 +279,21 @@ func (j *job) open() error {
 	j.Placed, j.On, j.Note = o.Placed, "", ""
 	maps.Copy(j.States, o.States)
 	maps.Copy(j.Records, o.Records)
-	for _, l := range j.Queue { // the host may have passed on what its store has, too
-		if i := slices.IndexFunc(o.Queue, func(k letter) bool { return k.Name == l.Name && flow.SameJSON(k.Value, l.Value) }); i < 0 {
-			o.Queue = append(o.Queue, l)
+	// The host passes on what its store has, too, perhaps only after this. What came before is
+	// behind what it has had for longer.
+	early := j.Queue
+	j.Queue = nil
+	for _, l := range o.Queue {
+		if !slices.ContainsFunc(early, func(e letter) bool { return e.Sent == l.Sent }) && j.seen(l) {
+			continue
+		}
+		j.Queue = append(j.Queue, l)
+	}
+	for _, l := range early {
+		if l.Sent == 0 || !slices.ContainsFunc(o.Queue, func(k letter) bool { return k.Sent == l.Sent }) {
+			j.Queue = append(j.Queue, l)
 		}
 	}
-	j.Queue = o.Queue
 	return nil
 }
 
@@ -377,7 +399,11 @@ func (j *job) show() {
 
 // serve takes signals and updates.
 func (j *job) serve() error {
-	listen(j.ctx, signalName, j.take)
+	listen(j.ctx, signalName, func(ctx workflow.Context, l letter) {
+		if !j.seen(l) {
+			j.take(ctx, l)
+		}
+	})
 	listen(j.ctx, askedName, func(ctx workflow.Context, a asked) {
 		if j.asked[a.Question.Path] = a; a.Over {
 			delete(j.asked, a.Question.Path)
@@ -404,6 +430,23 @@ func (j *job) serve() error {
 		}),
 		workflow.SetQueryHandler(j.ctx, statusQuery, func() (Status, error) { return j.status(), nil }),
 	)
+}
+
+// mostSeen is how many letters a job knows again.
+const mostSeen = 64
+
+// seen reports whether a letter came before, and keeps that it has come now.
+func (j *job) seen(l letter) bool {
+	if l.Sent == 0 {
+		return false
+	}
+	if slices.Contains(j.Seen, l.Sent) {
+		return true
+	}
+	if j.Seen = append(j.Seen, l.Sent); len(j.Seen) > mostSeen {
+		j.Seen = slices.Delete(j.Seen, 0, 1)
+	}
+	return false
 }
 
 // errEnding refuses what comes in the moment in which a job ends.

@@ -11,12 +11,15 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +37,10 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 // pair writes a certificate for 127.0.0.1 and its key, and returns both.
@@ -305,4 +311,149 @@ func TestCodec(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestRestore copies the database of the server and the data directory of the host while a job waits
+// and no worker runs, loses both, and goes on from the copies; then it loses the database alone, and
+// goes on with what the host has.
+func TestRestore(t *testing.T) {
+	r := newRig(t, "calls: [{name: push, args: {n: 1}}]", "calls: [{name: work, args: {n: 2}}]", "calls: [{name: push, args: {n: 3}}]", "calls: [{name: push, args: {n: 4}}]", "text: Done.")
+	id := r.begin(executor.ApproveEdits)
+	next := func(done int) {
+		t.Helper()
+		until(t, time.Minute, func() error {
+			d, err := r.Job(t.Context(), id)
+			if got := r.effects(); err == nil && (d.Job.Status != jobs.Waiting || len(d.Questions) != 1 || got[fmt.Sprint("end ", done)] != min(done, 1)) {
+				err = fmt.Errorf("it is %s: %s, %v", d.Job.Status, d.Job.Reason, got)
+			}
+			return err
+		})
+	}
+	next(0)
+	r.approve(id)
+	next(2)
+	r.kill(r.worker)
+	r.kill(r.server)
+	for _, name := range []string{"data", "temporal.db"} {
+		if err := exec.Command("cp", "-a", r.file(name), r.file(name+".copy")).Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	logs, err := filepath.Glob(r.file("temporal.db-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range append(logs, r.file("data"), r.file("temporal.db")) {
+		if strings.HasPrefix(filepath.Base(f), "temporal.db-") {
+			if err := os.Rename(f, strings.Replace(f, "temporal.db-", "temporal.db.copy-", 1)); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := os.RemoveAll(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copies, err := filepath.Glob(r.file("*.copy*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range copies {
+		if err := os.Rename(f, strings.Replace(f, ".copy", "", 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.serve()
+	r.work()
+	next(2)
+	r.approve(id)
+	next(3)
+
+	r.kill(r.worker)
+	r.kill(r.server)
+	logs, err = filepath.Glob(r.file("temporal.db*"))
+	for _, f := range logs {
+		err = errors.Join(err, os.Remove(f))
+	}
+	if err != nil || len(logs) == 0 {
+		t.Fatalf("%v: the server has no database", err)
+	}
+	r.serve()
+	r.work()
+	next(3)
+	until(t, time.Minute, func() error { // a new server takes a while
+		_, err := r.Start(t.Context(), id, adroit.StartOptions{})
+		return err
+	})
+	next(3)
+	r.approve(id)
+	r.ended(id, jobs.Done)
+	for what, n := range r.effects() {
+		if n != 1 {
+			t.Errorf("%s: %d times", what, n)
+		}
+	}
+}
+
+// TestMove has a host that never comes back: its job can be seen, and goes on with another host, where
+// the model learns what it cannot see; the old one ends, if its host comes back after all.
+func TestMove(t *testing.T) {
+	r := newRig(t, "calls: [{name: work, args: {n: 1}}]", "calls: [{name: push, args: {n: 2, delay: 20s}}]", "text: Moved.")
+	if err := os.Mkdir(r.file("other"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(r.file("script.yaml"), []byte("turns:\n  - calls: [{name: work, args: {n: 1}}]\n  - text: Moved.\n"), 0o600); err != nil {
+		t.Fatal(err) // of the second host: the conversation begins with the same turn
+	}
+	second, host := r.workFor("other", "worker")
+	t.Cleanup(func() { r.kill(second) })
+	q := adroit.Request{Target: "worker"}
+	q.Prompt, q.Dir, q.Approve, q.Host, q.Engine = "Go.", r.file("workspace"), executor.ApproveAll, r.host, "temporal"
+	s, err := r.Submit(t.Context(), q)
+	if err == nil {
+		_, err = r.Start(t.Context(), s.Job.ID, adroit.StartOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := s.Job.ID
+	until(t, time.Minute, func() error {
+		if r.effects()["begin 2"] == 0 {
+			return errors.New("not begun")
+		}
+		return nil
+	})
+	if _, err := r.Retry(t.Context(), id, adroit.RetryOptions{Host: host}); err == nil || !strings.Contains(err.Error(), "runs on") {
+		t.Errorf("a job that runs was moved: %v", err)
+	}
+	r.kill(r.worker)
+	r.ended(id, jobs.Interrupted)
+	if _, err := r.Retry(t.Context(), id, adroit.RetryOptions{Host: "nowhere"}); err == nil {
+		t.Error("it was moved to a host that is not there")
+	}
+	again, err := r.Retry(t.Context(), id, adroit.RetryOptions{Host: host, Message: "Hurry."})
+	if err == nil {
+		_, err = r.Start(t.Context(), again.Job.ID, adroit.StartOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ended(again.Job.ID, jobs.Done)
+	d, err := r.Job(t.Context(), again.Job.ID)
+	if err != nil || d.Config.Host != host {
+		t.Errorf("it ran on %+v, %v", d, err)
+	}
+	text, err := r.Transcript(t.Context(), again.Job.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := fmt.Sprintf("%+v", text)
+	for _, want := range []string{"it was on " + r.host, "is lost here", "push: it may or may not have happened", "Hurry."} {
+		if !strings.Contains(whole, want) {
+			t.Errorf("the model did not learn %q: %s", want, whole)
+		}
+	}
+	if got := r.effects(); got["begin 2"] != 1 || got["begin 1"] != 1 {
+		t.Errorf("effects are %v", got)
+	}
+	r.work()
+	r.ended(id, jobs.Cancelled)
 }

@@ -20,9 +20,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
+	enums "go.temporal.io/api/enums/v1"
 	sdk "go.temporal.io/api/sdk/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -32,6 +37,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -78,7 +84,45 @@ func effect(ctx context.Context, env *tools.Env, in struct {
 	}
 }
 
-// work is a worker with a scripted model and two tools: work may be repeated, push may not.
+// lead has two sub-agents work at the same time, and sums up.
+var lead = agents.Define("lead", func(sc *executor.Scope) error {
+	_, err := sc.SpawnAll(executor.SubAgentRequest{Agent: "worker", Prompt: "Part one."}, executor.SubAgentRequest{Agent: "worker", Prompt: "Part two."})
+	if err != nil {
+		return err
+	}
+	_, err = executor.AITurn[string](sc, executor.Turn{Prompt: "Sum up."})
+	return err
+})
+
+const lineFile = `name: line
+description: Two steps of work.
+steps:
+  - {id: first, name: First, agent: worker, input: "First {{input}}", output: found, onSuccess: second}
+  - {id: second, name: Second, agent: worker, input: "Then {{found}}", output: made}
+`
+
+// runtime is that of a worker with a scripted model and two tools: work may be repeated, push may not.
+func runtime(ctx context.Context, data, agent string, model llm.Model, away adroit.Elsewhere) (*adroit.Runtime, error) {
+	literals := []agents.DynamicAgent{{Name: agent, Description: "Works.", Prompt: "You work.", Tools: []string{"work", "push"}}}
+	if agent == "worker" {
+		literals = append(literals, agents.DynamicAgent{Name: "leader", Description: "Leads.", Prompt: "You lead.", Workflow: "lead", Tools: []string{"work", "push"}, Spawn: &agents.Spawn{Agents: []string{agent}, FanOut: 2, Total: 3}})
+	}
+	return adroit.Open(ctx, adroit.Options{
+		Tools: []tools.Tool{
+			tools.New(tools.Metadata{Name: "work", Description: "Work; safe to repeat.", Category: "utility", Effect: tools.Idempotent}, effect),
+			tools.New(tools.Metadata{Name: "push", Description: "Push; not to be repeated.", Category: "utility", Effect: tools.Unsafe, Asks: "it cannot be taken back"}, effect),
+		},
+		Models:  map[string]llm.Model{"script": model},
+		Model:   "script/turns",
+		Storage: adroit.Storage{Data: data, Store: sqlite.Store(data), Elsewhere: away}, Workspace: adroit.Workspace{Trust: data},
+		Definitions: adroit.Definitions{
+			Literals: literals, Workflows: []flow.Workflow{lead},
+			Pipelines: []agents.Layer{{Name: "test", FS: fstest.MapFS{"line.yaml": {Data: []byte(lineFile)}}}},
+		},
+	})
+}
+
+// work is a worker: see runtime.
 func work(address, data, file string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -90,22 +134,12 @@ func work(address, data, file string) error {
 	if err != nil {
 		return err
 	}
-	rt, err := adroit.Open(ctx, adroit.Options{
-		Tools: []tools.Tool{
-			tools.New(tools.Metadata{Name: "work", Description: "Work; safe to repeat.", Category: "utility", Effect: tools.Idempotent}, effect),
-			tools.New(tools.Metadata{Name: "push", Description: "Push; not to be repeated.", Category: "utility", Effect: tools.Unsafe, Asks: "it cannot be taken back"}, effect),
-		},
-		Models:  map[string]llm.Model{"script": model},
-		Model:   "script/turns",
-		Storage: adroit.Storage{Data: data, Store: sqlite.Store(data), Elsewhere: t}, Workspace: adroit.Workspace{Trust: data},
-		Definitions: adroit.Definitions{Literals: []agents.DynamicAgent{
-			{Name: cmp.Or(os.Getenv("AGENT"), "worker"), Description: "Works.", Prompt: "You work.", Tools: []string{"work", "push"}},
-		}},
-	})
+	t.long, _ = strconv.Atoi(os.Getenv("LONG")) // none
+	rt, err := runtime(ctx, data, cmp.Or(os.Getenv("AGENT"), "worker"), model, t)
 	if err != nil {
 		return err
 	}
-	return errors.Join(t.Work(ctx, rt, data, "", func(host string) { fmt.Println("ready", host) }), rt.Close())
+	return errors.Join(t.Work(ctx, rt, data, os.Getenv("HOST"), func(host string) { fmt.Println("ready", host) }), rt.Close())
 }
 
 // A rig is a Temporal server, a worker and a client, each killed and started at will.
@@ -123,8 +157,10 @@ type rig struct {
 }
 
 // served starts a server alone.
-func served(t *testing.T) *rig {
-	r := &rig{t: t, dir: t.TempDir(), bin: testenv.NeedsVariable(t, "TEMPORAL_BIN", "temporal/build.sh")}
+func served(t *testing.T) *rig { return servedIn(t, t.TempDir()) }
+
+func servedIn(t *testing.T, dir string) *rig {
+	r := &rig{t: t, dir: dir, bin: testenv.NeedsVariable(t, "TEMPORAL_BIN", "temporal/build.sh")}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -142,8 +178,12 @@ func newRig(t *testing.T, turns ...string) *rig { return served(t).with(turns...
 
 // with starts a worker and a client with a model that plays turns.
 func (r *rig) with(turns ...string) *rig {
+	return r.plays("turns:\n  - " + strings.Join(turns, "\n  - ") + "\n")
+}
+
+// plays starts a worker and a client with a model that plays a script.
+func (r *rig) plays(text string) *rig {
 	t := r.t
-	text := "turns:\n  - " + strings.Join(turns, "\n  - ") + "\n"
 	if err := errors.Join(os.WriteFile(r.file("script.yaml"), []byte(text), 0o600), os.Mkdir(r.file("workspace"), 0o700), os.Mkdir(r.file("data"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
@@ -208,9 +248,11 @@ func (r *rig) kill(c *exec.Cmd) {
 }
 
 // begin starts a job.
-func (r *rig) begin(approve executor.Approve) string {
+func (r *rig) begin(approve executor.Approve) string { return r.beginAs("worker", approve) }
+
+func (r *rig) beginAs(target string, approve executor.Approve) string {
 	r.t.Helper()
-	q := adroit.Request{Target: "worker"}
+	q := adroit.Request{Target: target}
 	q.Prompt, q.Dir, q.Approve = "Go.", r.file("workspace"), approve
 	s, err := r.Submit(r.t.Context(), q)
 	if err == nil {
@@ -262,7 +304,7 @@ func (r *rig) effects() map[string]int {
 	return out
 }
 
-const calls = 12
+const calls = 24
 
 func turns(tool, delay string) (out []string) {
 	for i := range calls {
@@ -279,7 +321,8 @@ func TestKill(t *testing.T) {
 			r := newRig(t, turns(tool, "300ms")...)
 			id := r.begin(executor.ApproveAll)
 			for i := range 5 {
-				time.Sleep(time.Duration(500+rand.N(1500)) * time.Millisecond)
+				r.progresses() // or it is blocked, as a job whose runner dies again and again
+				time.Sleep(time.Duration(rand.N(300)) * time.Millisecond)
 				if i != 1 {
 					r.kill(r.worker)
 				}
@@ -303,6 +346,212 @@ func TestKill(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// progresses waits until another call has ended, and its outcome is recorded.
+func (r *rig) progresses() {
+	r.t.Helper()
+	all := func(what string) (n int) {
+		for line, times := range r.effects() {
+			if strings.HasPrefix(line, what) {
+				n += times
+			}
+		}
+		return n
+	}
+	ended := all("end")
+	until(r.t, 2*time.Minute, func() error {
+		if n := all("end"); n <= ended {
+			return fmt.Errorf("%d calls have ended", n)
+		}
+		return nil
+	})
+	begun := all("begin")
+	until(r.t, 2*time.Minute, func() error {
+		if n := all("begin"); n <= begun {
+			return fmt.Errorf("%d calls have begun", n)
+		}
+		return nil
+	})
+}
+
+// TestKillParts kills the worker, the server and both at a sample of the calls of a job with two
+// sub-agents that ask before what must not be repeated; at night at every one.
+func TestKillParts(t *testing.T) {
+	r := served(t).plays(twoParts("300ms"))
+	id := r.beginAs("leader", executor.ApproveEdits)
+	lines := func() (n int) {
+		for _, times := range r.effects() {
+			n += times
+		}
+		return n
+	}
+	kills := []int{1, 3, 6, 8}
+	if os.Getenv("ADROIT_NIGHT") != "" {
+		kills = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
+	}
+	killed := 0
+	until(t, 5*time.Minute, func() error {
+		if killed < len(kills) && lines() >= kills[killed] {
+			who := (killed + rand.N(3)) % 3
+			killed++
+			if who != 1 {
+				r.kill(r.worker)
+			}
+			if who != 0 {
+				r.kill(r.server)
+				r.serve()
+			}
+			if who != 1 {
+				r.work()
+			}
+		}
+		soon, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		defer stop()
+		d, err := r.Job(soon, id)
+		if err != nil {
+			return err
+		}
+		for _, q := range d.Questions {
+			for _, s := range q.Signals {
+				if strings.HasPrefix(s, "approve") {
+					_, _ = r.Signal(soon, id, adroit.Signal{Name: s, Question: q.Path}) // it may have its answer
+				}
+			}
+		}
+		if d.Job.Status == jobs.Blocked { // it died three times before a step ended, as it may here
+			_, _ = r.Start(soon, id, adroit.StartOptions{}) // else next time
+		}
+		if d.Job.Status != jobs.Done {
+			return fmt.Errorf("it is %s: %s; %v", d.Job.Status, d.Job.Reason, r.effects())
+		}
+		return nil
+	})
+	if killed != len(kills) {
+		t.Errorf("something was killed %d times", killed)
+	}
+	got := r.effects()
+	for _, n := range []int{10, 12, 20, 22} {
+		if got[fmt.Sprint("end ", n)] == 0 {
+			t.Errorf("call %d was left out: %v", n, got)
+		}
+	}
+	for _, n := range []int{11, 21} {
+		if begun := got[fmt.Sprint("begin ", n)]; begun != 1 {
+			t.Errorf("call %d, which must not be repeated, was begun %d times", n, begun)
+		}
+	}
+}
+
+// TestManyJobs has 30 jobs on 1, 2 and 4 hosts: each call is made once for each
+// job, and where there are several hosts, several have some.
+func TestManyJobs(t *testing.T) {
+	const many = 30
+	r := newRig(t, "calls: [{name: work, args: {n: 1}}]", "calls: [{name: push, args: {n: 2}}]", "text: Done.")
+	hosts := map[string]bool{r.host: true}
+	for round, n := range []int{1, 2, 4} {
+		for len(hosts) < n {
+			data := fmt.Sprint("host", len(hosts))
+			if err := os.Mkdir(r.file(data), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			c, host := r.workFor(data, "worker")
+			t.Cleanup(func() { r.kill(c) })
+			hosts[host] = true
+		}
+		begun := time.Now()
+		var ids []string
+		for range many {
+			ids = append(ids, r.begin(executor.ApproveAll))
+		}
+		for _, id := range ids {
+			r.ended(id, jobs.Done)
+		}
+		t.Logf("%d jobs on %d hosts: %s", many, n, time.Since(begun).Round(time.Millisecond))
+		want := many * (round + 1)
+		if got := r.effects(); got["begin 1"] != want || got["end 1"] != want || got["begin 2"] != want || got["end 2"] != want {
+			t.Errorf("effects are %v, want %d each", got, want)
+		}
+		used := map[string]bool{}
+		for _, id := range ids {
+			d, err := r.Job(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			used[d.Config.Host] = true
+		}
+		if len(used) < min(n, 2) { // short jobs leave nothing to the last host
+			t.Errorf("jobs ran on %v of %v", used, hosts)
+		}
+	}
+}
+
+// TestTurns has a job of many turns, a thousand at night: what a turn costs in Temporal does not grow.
+func TestTurns(t *testing.T) {
+	all, part, warm := 150, 40, 30 // until the list of the last calls, by which loops are seen, is full
+	if os.Getenv("ADROIT_NIGHT") != "" {
+		all, part, warm = 1000, 100, 0
+	}
+	var list []string
+	for i := range all {
+		list = append(list, fmt.Sprintf("calls: [{name: work, args: {n: %d}}]", i))
+	}
+	r := newRig(t, append(list, "text: Done.")...)
+	q := adroit.Request{Target: "worker"}
+	q.Prompt, q.Dir, q.Approve, q.Limits.Turns = "Go.", r.file("workspace"), executor.ApproveAll, all+10
+	s, err := r.Submit(t.Context(), q)
+	if err == nil {
+		_, err = r.Start(t.Context(), s.Job.ID, adroit.StartOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, 15*time.Minute, func() error {
+		j, err := r.Wait(t.Context(), s.Job.ID)
+		if err == nil && j.Status != jobs.Done {
+			err = fmt.Errorf("it is %s: %s", j.Status, j.Reason)
+		}
+		return err
+	})
+	var events, size []int // by turn
+	page, err := r.cluster.c.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: "default", Query: fmt.Sprintf("WorkflowId = %q", s.Job.ID)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(page.Executions, func(a, b *workflowpb.WorkflowExecutionInfo) int {
+		return a.StartTime.AsTime().Compare(b.StartTime.AsTime())
+	})
+	for _, e := range page.Executions {
+		for it := r.cluster.c.GetWorkflowHistory(t.Context(), s.Job.ID, e.Execution.RunId, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
+			ev, err := it.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ev.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == "model" {
+				events, size = append(events, 0), append(size, 0)
+			}
+			if n := len(events); n > 0 {
+				events[n-1]++
+				size[n-1] += proto.Size(ev)
+			}
+		}
+	}
+	if len(events) < all {
+		t.Fatalf("%d turns", len(events))
+	}
+	sum := func(list []int) (n int) {
+		for _, v := range list {
+			n += v
+		}
+		return n
+	}
+	for what, of := range map[string][]int{"events": events, "bytes": size} {
+		first, last := sum(of[warm:warm+part]), sum(of[all-part:all])
+		t.Logf("%s of a turn: %.1f at first, %.1f at last, in %d executions", what, float64(first)/float64(part), float64(last)/float64(part), len(page.Executions))
+		if float64(last) > 1.1*float64(first) {
+			t.Errorf("%s of the last %d turns are %d, of the first %d", what, part, last, first)
+		}
 	}
 }
 

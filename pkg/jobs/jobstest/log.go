@@ -219,9 +219,13 @@ func signals(t *testing.T, s jobs.Store) {
 	q.pending("1") // the first is answered already, and a look for messages asks nobody
 	q.receive(second, "", "approve", "deny")
 	q.receive(first, "1", "go")
-	ok(t, s.Send(ctx, "J1", flow.Signal{Name: "deny", Value: json.RawMessage(`2`)}))
+	sent := time.Unix(7, 8).UTC()
+	ok(t, s.Send(ctx, "J1", flow.Signal{Name: "deny", Value: json.RawMessage(`2`), Sent: sent}))
 	ok(t, s.Send(ctx, "J1", flow.Signal{Name: "approve", Value: json.RawMessage(`3`)}))
 	q.pending()
+	if j, err := jobs.Find(ctx, s, "J1"); err != nil || len(j.Signals) != 2 || !j.Signals[0].Sent.Equal(sent) || j.Signals[1].Sent.IsZero() {
+		t.Errorf("%+v, %v: when they were sent", j.Signals, err)
+	}
 	q.receive(second, "2", "approve", "deny")
 	q.pending()
 	q.receive(q.ask("2", "approve"), "3", "approve")

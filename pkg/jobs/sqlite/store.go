@@ -318,7 +318,10 @@ func (t *tx) send(job string, sig flow.Signal) error {
 			return err
 		}
 	}
-	_, err := t.exec("insert into signals (job, name, value, sent) values (?, ?, ?, ?)", job, sig.Name, []byte(sig.Value), nanos(t.d.clock.now()))
+	if sig.Sent.IsZero() {
+		sig.Sent = t.d.clock.now()
+	}
+	_, err := t.exec("insert into signals (job, name, value, sent) values (?, ?, ?, ?)", job, sig.Name, []byte(sig.Value), nanos(sig.Sent))
 	return err
 }
 
@@ -413,7 +416,7 @@ func (d *DB) pending(ctx context.Context, j *jobs.Job) (err error) {
 
 // signals gives the signals of a job that nobody has consumed, oldest first.
 func (d *DB) signals(ctx context.Context, job string) ([]flow.Signal, error) {
-	rows, err := d.read.QueryContext(ctx, "select name, value from signals where job = ? order by n", job)
+	rows, err := d.read.QueryContext(ctx, "select name, value, sent from signals where job = ? order by n", job)
 	if err != nil {
 		return nil, explain(d.path, err)
 	}
@@ -421,9 +424,11 @@ func (d *DB) signals(ctx context.Context, job string) ([]flow.Signal, error) {
 	var all []flow.Signal
 	for rows.Next() {
 		var s flow.Signal
-		if err := rows.Scan(&s.Name, (*[]byte)(&s.Value)); err != nil {
+		var sent int64
+		if err := rows.Scan(&s.Name, (*[]byte)(&s.Value), &sent); err != nil {
 			return nil, explain(d.path, err)
 		}
+		s.Sent = time.Unix(0, sent).UTC()
 		all = append(all, s)
 	}
 	return all, explain(d.path, rows.Err())

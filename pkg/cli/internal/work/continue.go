@@ -24,6 +24,7 @@ func NewContinue(e *kit.Env) *cobra.Command {
 	var m executor.Message
 	var o adroit.StartOptions
 	var asJSON, deltas, detach bool
+	var on string
 	cmd := &cobra.Command{
 		Use:   "continue [JOB] [MESSAGE|-]",
 		Short: "Continue a job where it stopped, or with another message",
@@ -36,6 +37,8 @@ func NewContinue(e *kit.Env) *cobra.Command {
 			"record of changes for diff and undo. Its definition of done is judged anew, and its limits begin anew; the\n" +
 			"flags set others. A job that is running reads the message at its next turn. The message is durable as soon as\n" +
 			"the command has accepted it. - reads the message from stdin, and behind a message adds stdin to it as data.\n\n" +
+			"With --host HOST a job of Temporal goes on with another host, as a new job, and the old one ends. The host needs\n" +
+			"the directory of the job, such as a clone at the same path. The model learns what it cannot see any more.\n\n" +
 			"adroit jobs retry runs the task again, as a new job.",
 		Example: "  adroit continue \"also add a test\"\n" +
 			"  adroit continue last --max-turns 80\n" +
@@ -57,7 +60,12 @@ func NewContinue(e *kit.Env) *cobra.Command {
 			if len(words) > 0 && m.Text == "" {
 				return kit.Usagef(hint.Command("continue %s", id)+" goes on without one", "the message is empty")
 			}
-			begun, err := send(ctx, e, c, id, m, &o)
+			begun := true
+			if on != "" {
+				id, err = move(ctx, e, c, id, on, m)
+			} else {
+				begun, err = send(ctx, e, c, id, m, &o)
+			}
 			if err != nil || !begun {
 				return err
 			}
@@ -78,6 +86,7 @@ func NewContinue(e *kit.Env) *cobra.Command {
 	request.AtOnce(f, &o)
 	f.BoolVarP(&detach, "detach", "d", false, "go on in the background")
 	f.StringVarP(&m.Model, "model", "m", "", "ask this model from here on")
+	f.StringVar(&on, "host", "", "with --engine temporal: go on with this host, in a new job, when the old one's is gone")
 	request.Limits(f, &o.Limits, request.LimitText{
 		Turns:  "go on past the limit of model calls, up to this many for the agent that was stopped; with a message: from here on",
 		Tokens: "go on past the limit of tokens, up to this many for the whole job; with a message: from here on",
@@ -85,6 +94,20 @@ func NewContinue(e *kit.Env) *cobra.Command {
 		Time:   "go on past the time limit, up to this much for the whole job; with a message: from here on"})
 	request.Start(f, &o)
 	return cmd
+}
+
+// move has a new job go on with another host, and returns its id.
+func move(ctx context.Context, e *kit.Env, c adroit.Client, id, host string, m executor.Message) (string, error) {
+	if m.Limits.String() != "" {
+		return "", kit.Usagef("give them when it goes on next", "a job that goes on with another host begins with the limits of the old one")
+	}
+	again, err := c.Retry(ctx, id, adroit.RetryOptions{Host: host, Message: m.Text, Model: m.Model, Attached: m.Attached})
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(e.Err, "%s goes on with %s as %s; what it changed on the old host, and did not push, is lost there\n", id, host, again.Job.ID)
+	request.Begins(e, again)
+	return again.Job.ID, nil
 }
 
 // send sends a message, if there is one, and reports whether the job is to be started here: one
