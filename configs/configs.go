@@ -46,13 +46,21 @@ func ConfigSchema() []byte { return configSchema }
 // DemoPrompt is the demonstration's request to the builder.
 const DemoPrompt = "Two tests fail: the total of a cart is off by a cent. Find out why and fix it."
 
-// DemoTurns is the script of the model that plays the demonstration.
-func DemoTurns() []byte { return must(demo.ReadFile("demo/turns.yaml")) }
+// The projects of the demonstration. Each is a cart with the same fault.
+const (
+	DemoGo    = "go"    // a Go module
+	DemoShell = "shell" // for machines without Go; [DemoShellTest] runs its tests
+)
 
-// WriteDemo writes the project of the demonstration, a small Go module with a
-// fault, into dir, which it creates.
-func WriteDemo(dir string) error {
-	repo := sub(demo, "demo/repo")
+// DemoShellTest is the command that runs the tests of [DemoShell], as TAP.
+const DemoShellTest = "sh cart_test.sh"
+
+// DemoTurns is the script of the model that plays the demonstration with a project.
+func DemoTurns(project string) []byte { return must(demo.ReadFile("demo/" + project + ".yaml")) }
+
+// WriteDemo writes a project of the demonstration into dir, which it creates.
+func WriteDemo(dir, project string) error {
+	repo := sub(demo, "demo/"+project)
 	return fs.WalkDir(repo, ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -425,24 +425,33 @@ func TestSchemaKeys(t *testing.T) {
 	}
 }
 
-// TestDemo wants the demonstration broken as announced, and its script sound.
+// TestDemo wants the demonstrations broken as announced, and their scripts sound.
 func TestDemo(t *testing.T) {
-	if _, err := script.Parse("turns.yaml", configs.DemoTurns()); err != nil {
-		t.Error(err)
-	}
-	dir := t.TempDir()
-	if err := configs.WriteDemo(dir); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-v", "./...")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOPROXY=off")
-	out, err := cmd.CombinedOutput()
-	if err == nil {
-		t.Error("the tests of the demonstration pass")
-	}
-	if p, f := strings.Count(string(out), "--- PASS"), strings.Count(string(out), "--- FAIL"); p != 12 || f != 2 {
-		t.Errorf("%d tests pass and %d fail, want 12 and 2:\n%s", p, f, out)
+	for project, want := range map[string]struct {
+		command      []string
+		pass, fail   string
+		passed, lost int
+	}{
+		configs.DemoGo:    {[]string{"go", "test", "-v", "./..."}, "--- PASS", "--- FAIL", 12, 2},
+		configs.DemoShell: {strings.Fields(configs.DemoShellTest), "\nok ", "\nnot ok ", 6, 2},
+	} {
+		if _, err := script.Parse("turns.yaml", configs.DemoTurns(project)); err != nil {
+			t.Error(err)
+		}
+		dir := t.TempDir()
+		if err := configs.WriteDemo(dir, project); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), want.command[0], want.command[1:]...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOPROXY=off")
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			t.Errorf("%s: the tests of the demonstration pass", project)
+		}
+		if p, f := strings.Count(string(out), want.pass), strings.Count(string(out), want.fail); p != want.passed || f != want.lost {
+			t.Errorf("%s: %d tests pass and %d fail, want %d and %d:\n%s", project, p, f, want.passed, want.lost, out)
+		}
 	}
 }
 

@@ -60,11 +60,11 @@ func manager(t testing.TB, rt *adroit.Runtime) *jobs.Manager {
 // edits and tests.
 func TestDemo(t *testing.T) {
 	dir := t.TempDir()
-	if err := configs.WriteDemo(dir); err != nil {
+	if err := configs.WriteDemo(dir, configs.DemoGo); err != nil {
 		t.Fatal(err)
 	}
 	rt := open(t, adroit.Options{
-		Tools: parts.Tools(), Models: scripted(t, string(configs.DemoTurns())), Workspace: adroit.Workspace{Dir: dir},
+		Tools: parts.Tools(), Models: scripted(t, string(configs.DemoTurns(configs.DemoGo))), Workspace: adroit.Workspace{Dir: dir},
 		Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}},
 	})
 	job, err := adroit.Start(t.Context(), rt, adroit.Request{Target: "builder", Input: agents.Input{Prompt: configs.DemoPrompt}})

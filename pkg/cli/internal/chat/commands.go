@@ -188,7 +188,7 @@ func (s *Session) keys() [][2]string {
 		{"Tab", "complete; during a turn queue the message for its end"},
 		{"Shift+Tab", "the next permission mode: plan, edits, auto"},
 		{`Alt+Enter Ctrl+J \`, "a new line"}, {"Up Down", "earlier messages; Up takes a queued one back"},
-		{"Ctrl+R", "find an earlier message"}, {"Esc", "interrupt the turn"}, {"Ctrl+O", "show the call or thought whole, or the question; again folds it back"},
+		{"Ctrl+R", "find an earlier message"}, {"Ctrl+V", "attach the picture in the clipboard"}, {"Esc", "interrupt the turn"}, {"Ctrl+O", "show the call or thought whole, or the question; again folds it back"},
 		{"Ctrl+C", "clear the line, or interrupt; twice leaves"}, {"Ctrl+D", "leave"}, {"Ctrl+Z", "suspend"},
 	}
 }

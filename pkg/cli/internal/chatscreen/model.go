@@ -25,6 +25,10 @@ const (
 func (m *model) event(ev uv.Event) {
 	switch ev := ev.(type) {
 	case uv.PasteEvent:
+		if ev.Content == "" { // terminals paste nothing where the clipboard has no text
+			m.picture()
+			return
+		}
 		m.paste(ev.Content)
 	case uv.KeyPressEvent:
 		m.key(ev)
@@ -103,6 +107,9 @@ func (m *model) key(k uv.KeyPressEvent) {
 		e.cut(e.right())
 	case "ctrl+z":
 		m.suspend()
+		return
+	case "ctrl+v":
+		m.picture()
 		return
 	case "ctrl+o":
 		if s.State() == chat.Asking {

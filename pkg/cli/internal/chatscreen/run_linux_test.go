@@ -128,3 +128,52 @@ func TestIdle(t *testing.T) {
 		t.Errorf("%v, cooked %v", err, p.cooked())
 	}
 }
+
+// Ctrl+V, and a paste without text, attach the picture that a program of the desktop prints; what
+// is none is refused in a sentence, and nothing is left behind.
+func TestPicturePasted(t *testing.T) {
+	bin, temporary := t.TempDir(), t.TempDir()
+	for name, prints := range map[string]string{"wl-paste": `echo no picture`, "xclip": `printf '\211PNG\r\n\032\nrest'`} {
+		if err := os.WriteFile(bin+"/"+name, []byte("#!/bin/sh\n"+prints+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin)
+	t.Setenv("TMPDIR", temporary)
+	t.Setenv("WAYLAND_DISPLAY", "wayland-9")
+	t.Setenv("DISPLAY", "")
+	p := newPTY(t)
+	m := newModel(t, 80, 24)
+	m.screen.in, m.screen.live.out = p.theirs, p.theirs
+	ended := make(chan error, 1)
+	go func() { ended <- m.screen.Run(t.Context(), m.session, func() {}) }()
+	p.see(t, "/help")
+	_, _ = io.WriteString(p.ours, "\x16")
+	p.see(t, "there is no picture in the clipboard: as wl-paste has it")
+	set := make(chan bool)
+	m.screen.Post(func() { t.Setenv("DISPLAY", ":9"); set <- true })
+	<-set
+	line := make(chan string)
+	pasted := func(n int) (value string) {
+		for end := time.Now().Add(5 * time.Minute); time.Now().Before(end) && strings.Count(value, "@") < n; time.Sleep(time.Millisecond) {
+			m.screen.Post(func() { line <- m.editor.value() })
+			value = <-line
+		}
+		return value
+	}
+	_, _ = io.WriteString(p.ours, "\x1b[200~\x1b[201~") // nothing, pasted
+	pasted(1)
+	_, _ = io.WriteString(p.ours, "\x16")
+	for _, f := range strings.Fields(pasted(2)) {
+		if b, err := os.ReadFile(strings.TrimPrefix(f, "@")); err != nil || string(b) != "\x89PNG\r\n\x1a\nrest" {
+			t.Errorf("%s has %q, %v", f, b, err)
+		}
+	}
+	_, _ = io.WriteString(p.ours, "\x15\x04")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}

@@ -4,10 +4,12 @@
 package chatscreen
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -60,6 +62,12 @@ func (s *Screen) Run(ctx context.Context, session *chat.Session, begin func()) (
 		return err
 	}
 	defer func() { s.keys.stop() }()
+	s.model.picture = func() { s.pastePicture(ctx) }
+	defer func() {
+		if s.pictures != "" {
+			_ = os.RemoveAll(s.pictures) // a message that has been sent has its own
+		}
+	}()
 	s.model.compose = func(command []string, text string) (string, error) { return s.compose(ctx, fd, before, command, text) }
 	resized := make(chan os.Signal, 1)
 	signal.Notify(resized, syscall.SIGWINCH)
@@ -222,6 +230,80 @@ func (s *Screen) Copy(text string) {
 	s.awake()
 }
 
+// clipboards are the programs that print the picture of the clipboard, by the variable that is
+// set where each of them works; pngpaste is that of macOS.
+var clipboards = []struct {
+	where   string
+	command []string
+}{
+	{"WAYLAND_DISPLAY", []string{"wl-paste", "--no-newline", "--type", "image/png"}},
+	{"DISPLAY", []string{"xclip", "-selection", "clipboard", "-target", "image/png", "-out"}},
+	{"", []string{"pngpaste", "-"}},
+}
+
+// maxPicture bounds what is read of the clipboard, in bytes: more than a message may have.
+const maxPicture = 16 << 20
+
+// picture returns the picture in the clipboard, as PNG. Programs are found where no job writes.
+func picture(ctx context.Context) ([]byte, error) {
+	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
+	defer stop()
+	none := "it takes wl-paste, xclip or pngpaste; or paste the path of a file"
+	for _, c := range clipboards {
+		if c.where != "" && os.Getenv(c.where) == "" {
+			continue
+		}
+		if _, err := hostexec.Find(c.command[0]); err != nil {
+			continue
+		}
+		cmd := hostexec.Command(ctx, c.command[0], c.command[1:]...)
+		cmd.WaitDelay = time.Second
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			return nil, err
+		}
+		if err := cmd.Start(); err != nil {
+			return nil, err
+		}
+		b, err := io.ReadAll(io.LimitReader(out, maxPicture+1))
+		if len(b) > maxPicture {
+			stop() // else it waits for a reader
+		}
+		err = errors.Join(err, cmd.Wait())
+		if len(b) > maxPicture {
+			return nil, fmt.Errorf("the picture in the clipboard has more than %d MB", maxPicture>>20)
+		}
+		if err == nil && bytes.HasPrefix(b, []byte("\x89PNG\r\n\x1a\n")) {
+			return b, nil
+		}
+		none = "as " + c.command[0] + " has it"
+	}
+	return nil, errors.New("there is no picture in the clipboard: " + none)
+}
+
+// pastePicture puts the picture of the clipboard into a file of this conversation, and its path
+// into the editor, where it is an attachment.
+func (s *Screen) pastePicture(ctx context.Context) {
+	go func() {
+		b, err := picture(ctx)
+		s.Post(func() {
+			if err == nil && s.pictures == "" {
+				s.pictures, err = os.MkdirTemp("", "adroit-pictures-")
+			}
+			s.pasted++
+			file := filepath.Join(s.pictures, fmt.Sprintf("pasted-%d.png", s.pasted))
+			if err == nil {
+				err = rootfs.WriteScratch(file, 0o600, b)
+			}
+			if err != nil {
+				s.Print(s.style.Paint(kit.Red, kit.SanitizeLine(err.Error())))
+				return
+			}
+			s.model.paste(file)
+		})
+	}()
+}
+
 // work calls what was posted.
 func (s *Screen) work() {
 	s.mu.Lock()
@@ -305,6 +387,9 @@ type Screen struct {
 	live    liveRows
 	model   *model
 	keys    *keyReader
+
+	pictures string // the directory of those from the clipboard, "" if there are none
+	pasted   int    // how many
 	inbox
 }
 
@@ -323,6 +408,7 @@ type model struct {
 	session       *chat.Session
 	suspend       func()
 	compose       func(command []string, text string) (string, error)
+	picture       func()   // pastes that of the clipboard
 	pane          []string // rows of what is unfolded, nil if nothing is
 	top           int      // the first of them that is shown
 	searching     bool     // in the history, for what the editor has

@@ -25,8 +25,9 @@ func NewDemo(e *kit.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch an agent repair a small project, without a model or a key",
-		Long: "Writes a small Go project with two failing tests into a temporary directory and lets the builder\n" +
-			"repair it. The model's turns are scripted; with -m a real model gets the same task.",
+		Long: "Writes a small project with two failing tests into a temporary directory and lets the builder\n" +
+			"repair it: a Go module, or functions of a shell where there is no Go. The model's turns are\n" +
+			"scripted; with -m a real model gets the same task.",
 		Example: "  adroit demo",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), e, q, keep, asJSON) },
@@ -42,8 +43,9 @@ func NewDemo(e *kit.Env) *cobra.Command {
 const demoAgent = "builder"
 
 func demo(ctx context.Context, e *kit.Env, q request.Flags, keep, asJSON bool) (err error) {
+	project := configs.DemoGo
 	if _, err := hostexec.InSandbox("go"); err != nil {
-		return kit.Fail(errors.New("the demonstration runs the tests of a Go project, and go is not on PATH"), "install Go from go.dev/dl")
+		project, q.Test = configs.DemoShell, configs.DemoShellTest
 	}
 	work, err := os.MkdirTemp("", "adroit-demo-")
 	if err != nil {
@@ -59,12 +61,12 @@ func demo(ctx context.Context, e *kit.Env, q request.Flags, keep, asJSON bool) (
 		e = own
 	}
 	q.Workspace = filepath.Join(work, "cart")
-	if err := errors.Join(configs.WriteDemo(q.Workspace), CommitAll(ctx, q.Workspace)); err != nil {
+	if err := errors.Join(configs.WriteDemo(q.Workspace, project), CommitAll(ctx, q.Workspace)); err != nil {
 		return err
 	}
 	scripted := q.Model == ""
 	if scripted {
-		if q.Model, err = Script(work, configs.DemoTurns()); err != nil {
+		if q.Model, err = Script(work, configs.DemoTurns(project)); err != nil {
 			return err
 		}
 		fmt.Fprintln(e.Err, "the model's turns are scripted; files, edits and tests are real")
