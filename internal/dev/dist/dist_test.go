@@ -211,6 +211,7 @@ func TestPackages(t *testing.T) {
 		if got := run("dpkg-deb", "--contents", "adroit-v9.8.7-linux-amd64.deb"); !strings.Contains(got, "-rwxr-xr-x 0/0") || !strings.Contains(got, "./usr/share/man/man1/adroit.1") {
 			t.Error(got)
 		}
+		installDeb(t, filepath.Join(out, "adroit-v9.8.7-linux-"+runtime.GOARCH+".deb"))
 	}
 	if has("rpm") && has("rpmkeys") {
 		if got := run("rpm", "-qp", "--nosignature", "--qf", "%{NVRA} %{LICENSE}", "adroit-v9.8.7-linux-amd64.rpm"); got != "adroit-9.8.7-1.x86_64 Apache-2.0" {
@@ -227,6 +228,36 @@ func TestPackages(t *testing.T) {
 		t.Errorf("without a tag the version is %s", n)
 	}
 	image(t, filepath.Join(out, "adroit-v9.8.7-image.tar"), d)
+}
+
+// installDeb installs a package into an empty root, which has no directory that it does not bring,
+// and removes it.
+func installDeb(t *testing.T, deb string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return // dpkg sets owners
+	}
+	root := t.TempDir()
+	for _, dir := range []string{"var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"status", "available"} {
+		if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg", file), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := filepath.Join(root, "usr/bin/adroit")
+	for i, args := range [][]string{{"--install", deb}, {"--remove", "adroit"}} {
+		b, err := exec.Command("dpkg", append([]string{"--root=" + root, "--force-not-root", "--force-bad-path", "--force-script-chrootless", "--log=" + root + "/log"}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Errorf("dpkg %v: %v\n%s", args, err, b)
+		}
+		if _, err := os.Stat(program); (err == nil) != (i == 0) {
+			t.Errorf("after dpkg %v the program: %v", args, err)
+		}
+	}
 }
 
 // image follows an image from its index to its programs, and compares each digest.

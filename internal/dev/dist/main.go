@@ -208,7 +208,7 @@ func (d *dist) command(env []string, name string, args ...string) ([]byte, error
 // stamp is the variable for the version.
 const stamp = "github.com/adroit-run/adroit/pkg/cli/internal/kit.stamped"
 
-// A file is one of an archive.
+// A file is one of an archive, or a directory if its name ends in a slash.
 type file struct {
 	name string
 	data []byte
@@ -239,6 +239,9 @@ func pack(w io.Writer, dir string, files []file, at time.Time) error {
 	t := tar.NewWriter(w)
 	for _, f := range files {
 		h := &tar.Header{Typeflag: tar.TypeReg, Name: dir + f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: at, Format: tar.FormatPAX}
+		if strings.HasSuffix(f.name, "/") {
+			h.Typeflag = tar.TypeDir
+		}
 		if err := t.WriteHeader(h); err != nil {
 			return err
 		}

@@ -66,6 +66,18 @@ func size(files []file) (n int) {
 	return n
 }
 
+// directories are those of the files: dpkg creates none that its archive does not list.
+func directories(files []file) (dirs []file) {
+	for _, f := range files {
+		for dir := path.Dir(f.name); dir != "."; dir = path.Dir(dir) {
+			if d := (file{name: dir + "/", mode: 0o755}); !slices.ContainsFunc(dirs, func(o file) bool { return o.name == d.name }) {
+				dirs = append(dirs, d)
+			}
+		}
+	}
+	return dirs
+}
+
 // deb is a package of Debian: an ar of a version, a description and the files.
 func (d *dist) deb(files []file, goarch string) ([]byte, error) {
 	control := fmt.Sprintf("Package: adroit\nVersion: %s\nArchitecture: %s\nMaintainer: adroit <noreply@adroit.run>\nInstalled-Size: %d\nRecommends: git, ripgrep\nSection: devel\nPriority: optional\nHomepage: %s\nDescription: %s\n %s\n",
@@ -78,7 +90,7 @@ func (d *dist) deb(files []file, goarch string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := archive("./", files, d.time, d.level)
+	data, err := archive("./", append(directories(files), files...), d.time, d.level)
 	if err != nil {
 		return nil, err
 	}
