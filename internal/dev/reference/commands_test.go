@@ -48,6 +48,7 @@ var variables = []word{
 	{"ANTHROPIC_API_KEY", "Key for `anthropic/…` models"},
 	{"ANTHROPIC_BASE_URL", "Where `anthropic/…` models are, if not at Anthropic"},
 	{"COLUMNS", "The width to write for, if stderr is a terminal"},
+	{"DISPLAY", "Set by X11, from which Ctrl+V in chat takes a picture with `xclip`"},
 	{"EDITOR", "Editor of `/editor` in chat and of messages of commits, if `VISUAL` names none"},
 	{"GEMINI_API_KEY", "Key for `gemini/…` models"},
 	{"GOGC", "As Go programs read it; unset, nothing is collected below 16 MB"},
@@ -71,6 +72,7 @@ var variables = []word{
 	{"TERM", "`dumb`: no colour and no line that is redrawn"},
 	{"TMUX", "Set by tmux, through which `/copy` reaches the terminal"},
 	{"VISUAL", "Editor of `/editor` in chat; before `EDITOR`"},
+	{"WAYLAND_DISPLAY", "Set by Wayland, from which Ctrl+V in chat takes a picture with `wl-paste`"},
 	{"XDG_CONFIG_HOME", "Instead of `~/.config`, if absolute"},
 	{"XDG_DATA_HOME", "Instead of `~/.local/share`, if absolute"},
 }
