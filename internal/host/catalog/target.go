@@ -73,7 +73,7 @@ func (c *Catalog) defaultAgent(dir string) (string, error) {
 			return agentPrefix + "assistant", nil
 		}
 	}
-	return "", problem.Invalidf(hint.Command("run AGENT \"...\"")+" names one, and "+hint.Command("agents")+" lists them; agent: NAME in the configuration is the default everywhere", "no agent is named, and %s is in no git repository, where it would be assistant", dir)
+	return "", problem.Invalidf(hint.Command("chat")+" talks about this directory; "+hint.Command("run AGENT \"...\"")+" names one, and "+hint.Command("agents")+" lists them; agent: NAME in the configuration is the default everywhere", "no agent is named, and %s is in no git repository, where it would be assistant", dir)
 }
 
 // pipelineTarget finds the agent that stands for a pipeline.

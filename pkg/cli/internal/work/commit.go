@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -306,6 +307,9 @@ func check(e *kit.Env, status *git.Status, names *workspace.DenyList) error {
 // repositoryError returns the defect of the repository in dir that made git fail with
 // err, or err if there is none.
 func repositoryError(ctx context.Context, dir string, err error) error {
+	if errors.Is(err, exec.ErrNotFound) {
+		return kit.Fail(err, "install git: commits and pull requests are made with it")
+	}
 	if _, ok := errors.AsType[*git.ExitError](err); !ok {
 		return err
 	}
