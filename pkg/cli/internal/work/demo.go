@@ -25,8 +25,8 @@ func NewDemo(e *kit.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch an agent repair a small project, without a model or a key",
-		Long: "Writes a small project with two failing tests into a temporary directory and lets the builder\n" +
-			"repair it: a Go module, or functions of a shell where there is no Go. The model's turns are\n" +
+		Long: "Writes a small project with two failing tests into a temporary directory, and lets the builder\n" +
+			"repair it. It is a Go module, or shell functions on a machine without Go. The model's turns are\n" +
 			"scripted; with -m a real model gets the same task.",
 		Example: "  adroit demo",
 		Args:    cobra.NoArgs,
