@@ -17,7 +17,8 @@ type format struct {
 	fail *lazyregexp.Regexp
 	// count matches a runner's summary, in one line or one for each part. Groups are named passed,
 	// failed, errors, skipped and total; the number of passed tests follows from the total where
-	// there is no group for it. A group named words matches text such as "3 passed, 1 failed".
+	// there is no group for it. A group named words matches text such as "3 passed, 1 failed" or
+	// "failures=1, skipped=2". Where a line has a group named all, only such lines count.
 	count *lazyregexp.Regexp
 	// last: the runner prints the line again as tests end, and only the last one counts. Lines
 	// that begin with different values of a group named of are counted separately.
@@ -30,27 +31,37 @@ type format struct {
 	none, ran *lazyregexp.Regexp
 	// seen matches text that only this program writes.
 	seen *lazyregexp.Regexp
-	// skips matches tests that did not run. With a group named among, they are included in the
-	// passed tests of count; without it, they are not.
-	skips *lazyregexp.Regexp
+	// more matches what the summary leaves out: a test that did not run, or a group named failed
+	// with the number of tests that failed. What a group named among matches, and those that
+	// failed, are included in the passed tests of count.
+	more *lazyregexp.Regexp
 }
+
+const (
+	// place is a file, with a drive of Windows or without one, and a line.
+	place = `^(?:[A-Za-z]:)?[^\s:][^:\n]*:\d+`
+	// translated are the words for error, and fatal error, by which gcc and javac report one.
+	translated = `(?:schwerwiegender )?Fehler|erreur(?: fatale)?|error fatal|(?:fatale )?fout|(?:ödesdigert )?fel|(?:fatal )?fejl|(?:vakava )?virhe|(?:onulmaz )?hata|(?:фатальная )?ошибка|(?:критична )?помилка|(?:致命的)?エラー|(?:致命)?错误|(?:嚴重)?錯誤|greška|грешка|lỗi|σφάλμα|kesalahan`
+)
 
 var formats = []format{
 	// Test runners.
 	{name: "go test", typ: Test,
 		fail: lazyregexp.New(`(?m)^\s*--- FAIL: |^FAIL\t\S+\t[\d.]+s$|^panic: test timed out`),
-		none: lazyregexp.New(`(?m)^\?\s+\t?\S+\t\[no test files\]$|^ok\s.*\[no tests to run\]$`),
+		none: lazyregexp.New(`(?m)^\?\s+\t?\S+\t\[no test files\]$|^ok\s.*\[no tests to run\]$|^\t\S+\t\tcoverage: 0\.0% of statements$`),
 		ran:  lazyregexp.New(`(?m)^ok\s+\S+\t(?:[\d.]+s|\(cached\))(?:\tcoverage: (?:\[no statements\]|[^\[\n]*))?$`)},
+	{name: "go test -json", typ: Test, fail: lazyregexp.New(`(?m)^\{(?:"Time":"[^"]*",)?"Action":"(?:build-)?fail",`), ran: lazyregexp.New(`(?m)^\{(?:"Time":"[^"]*",)?"Action":"pass","Package":"[^"]*","Test":`)},
 	{name: "run_tests", typ: Test, fail: lazyregexp.New(`(?m)^(?:FAIL|BROKEN) \S|^\d+ of \d+ failed\b`)}, // our own tool
 	{name: "gotestsum", typ: Test, count: lazyregexp.New(`(?m)^DONE (?:\d+ runs, )?(?P<total>\d+) tests?(?:, (?P<skipped>\d+) skipped)?(?:, (?P<failed>\d+) failures?)?(?:, (?P<errors>\d+) errors?)? in [\d.]+s$`)},
 	{name: "pytest", typ: Test,
 		fail:  lazyregexp.New(`(?m)^FAILED \S+::|^E       ?\w*(?:Error|assert)\b`),
 		count: lazyregexp.New(`(?m)^=* ?(?P<words>(?:\d+ [a-z]+(?: [a-z]+)?,? ?)+)in [\d.]+s(?: \([\d:]+\))? ?=*$`),
 		none:  lazyregexp.New(`(?m)^=* ?(?:no tests ran|\d+ deselected(?:, \d+ warnings?)?) in |^collected 0 items$`)},
-	{name: "unittest", typ: Test,
+	{name: "unittest, nose, trial, shunit2", typ: Test,
 		fail:  lazyregexp.New(`(?m)^(?:FAIL|ERROR): \S+ \(|^FAILED \(`),
-		count: lazyregexp.New(`(?m)^Ran (?P<total>\d+) tests? in [\d.]+s\n\n(?:OK|FAILED|NO TESTS RAN)(?: \((?:failures=(?P<failed>\d+))?(?:, )?(?:errors=(?P<errors>\d+))?(?:, )?(?:skipped=(?P<skipped>\d+))?)?`),
+		count: lazyregexp.New(`(?m)^Ran (?P<total>\d+) tests?(?: in [\d.]+s|\.)\n\n(?:OK|PASSED|FAILED|NO TESTS RAN)(?: \((?P<words>[^)\n]*)\))?`),
 		none:  lazyregexp.New(`(?m)^NO TESTS RAN$|^Ran 0 tests in `)},
+	{name: "nox", typ: Test, fail: lazyregexp.New(`(?m)^nox > (?:Session \S+ failed|\* \S+: failed)`), ran: lazyregexp.New(`(?m)^nox > Session \S+ was successful`)},
 	{name: "cargo test", typ: Test,
 		fail:  lazyregexp.New(`(?m)^test \S.* \.\.\. FAILED$|^test result: FAILED|^thread '.*' panicked at`),
 		count: lazyregexp.New(`(?m)^test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<skipped>\d+) ignored;`)},
@@ -58,7 +69,7 @@ var formats = []format{
 		count: lazyregexp.New(`(?m)^\s+Summary \[.*\] (?P<total>\d+)(?:/\d+)? tests? run: (?P<words>(?:\d+ (?:passed|failed|skipped|timed out)(?: \([^)]*\))?,? ?)+)`),
 		none:  lazyregexp.New(`(?m)^error: no tests to run$`)},
 	{name: "jest, vitest, pest", typ: Test, whole: true,
-		fail:  lazyregexp.New(`(?m)^ *FAIL +\S+\.\w+|^\s*● \S.* › `),
+		fail:  lazyregexp.New(`(?m)^ *FAIL +\S+\.\w+|^\s*● \S.* › |^\s+Errors\s+\d+ errors?$`),
 		count: lazyregexp.New(`(?m)^\s*Tests:?\s+(?P<words>(?:\d+ (?:passed|failed|skipped|todo|pending|risky|incomplete|warnings?|deprecated)\b[,| ]*)+)`),
 		none:  lazyregexp.New(`(?m)^No tests? (?:files )?found|^\s*No test files found`)},
 	{name: "mocha, cypress", typ: Test, whole: true, fail: lazyregexp.New(`(?m)^\s+\d+ failing$`),
@@ -69,43 +80,57 @@ var formats = []format{
 		none:  lazyregexp.New(`(?m)^[#ℹ] tests\s+0$`)},
 	{name: "bun", typ: Test, fail: lazyregexp.New(`(?m)^\(fail\) `), count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ (?:pass|fail|skip|todo))\s*$`), none: lazyregexp.New(`(?m)^No tests found!$`)},
 	{name: "ava", typ: Test, count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ tests? (?:passed|failed|skipped|todo))\s*$`)},
+	{name: "node-tap", typ: Test, count: lazyregexp.New(`(?m)^# \{ total: (?P<total>\d+)(?P<words>(?:, \w+: \d+)*) \}$`)},
 	{name: "playwright", typ: Test, whole: true, fail: lazyregexp.New(`(?m)^  \d+\) \[?.*›`),
 		count: lazyregexp.New(`(?m)^\s+(?P<words>\d+ (?:passed|failed|flaky|skipped|interrupted|did not run))(?: \([\d.]+(?:ms|[smhd])\))?$`), none: lazyregexp.New(`(?m)^Error: No tests found`)},
 	{name: "jasmine", typ: Test, count: lazyregexp.New(`(?m)^(?P<total>\d+) specs?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending specs?)?$`), none: lazyregexp.New(`(?m)^No specs found|^0 specs, 0 failures`)},
+	{name: "jasmine-spec-reporter", typ: Test, count: lazyregexp.New(`(?m)^Executed (?P<total>\d+) of \d+ specs?(?: INCOMPLETE)?(?: SUCCESS|(?: \((?:(?P<failed>\d+) FAILED|(?P<skipped>\d+) (?:PENDING|SKIPPED))\))+) in `)},
 	{name: "karma", typ: Test, last: true, fail: lazyregexp.New(`(?m)^[A-Z]\w+ [\w.]+ \(.*\) .* FAILED$`),
 		count: lazyregexp.New(`(?m)(?P<of>[\w .]+(?: \([^)\n]*\))?): Executed \d+ of (?P<total>\d+)(?: \((?P<failed>\d+) FAILED\))?(?: \(skipped (?P<skipped>\d+)\))?`), none: lazyregexp.New(`: Executed 0 of 0 `)},
 	{name: "uvu", typ: Test, count: lazyregexp.New(`(?m)^\s+Total:\s+(?P<total>\d+)\n\s+Passed:\s+(?P<passed>\d+)\n\s+Skipped:\s+(?P<skipped>\d+)`)},
 	{name: "maven", typ: Test, fail: lazyregexp.New(`(?m)^(?:\[ERROR\] )?Tests run: .* <<< (?:FAILURE|ERROR)!`),
 		count: lazyregexp.New(`(?m)^(?:\[\w+\] )?Tests run: (?P<total>\d+), Failures: (?P<failed>\d+), Errors: (?P<errors>\d+), Skipped: (?P<skipped>\d+)(?:, Flakes: \d+)?\s*$`), // without the line of each class
-		none:  lazyregexp.New(`(?m)^(?:\[INFO\] )?No tests to run\.`)},
+		none:  lazyregexp.New(`(?m)^(?:\[INFO\] )?(?:No tests to run|Tests are skipped)\.`)},
 	{name: "gradle", typ: Test, fail: lazyregexp.New(`(?m)^\S+ > .* FAILED$`), count: lazyregexp.New(`(?m)^(?P<total>\d+) tests? completed, (?P<failed>\d+) failed(?:, (?P<skipped>\d+) skipped)?$`),
-		none: lazyregexp.New(`(?m)^> Task :(?:\S*:)?\w*[tT]est NO-SOURCE$`),
+		none: lazyregexp.New(`(?m)^> Task :(?:\S*:)?\w*[tT]est (?:NO-SOURCE|SKIPPED)$`),
 		seen: lazyregexp.New(`(?m)^BUILD SUCCESSFUL in `), // of which task, it need not say
 		ran:  lazyregexp.New(`(?m)^> Task :(?:\S*:)?\w*[tT]est(?: UP-TO-DATE| FROM-CACHE)?$`)},
+	{name: "gradle test logger", typ: Test, count: lazyregexp.New(`(?m)^(?:SUCCESS|FAILURE): Executed (?P<total>\d+) tests? in [^(\n]+(?:\((?P<words>[^)\n]*)\))?$`)},
 	{name: "JUnit console", typ: Test, count: lazyregexp.New(`(?m)^\[\s+(?P<words>\d+ tests (?:successful|failed|skipped))\s+\]$`)},
 	{name: "sbt", typ: Test, fail: lazyregexp.New(`(?m)^\[error\] Failed tests:`), count: lazyregexp.New(`(?m)^\[(?:info|error)\] (?:Passed|Failed): Total (?P<total>\d+), Failed (?P<failed>\d+), Errors (?P<errors>\d+), Passed \d+(?:, (?:Ignored|Skipped) (?P<skipped>\d+))?`)},
 	{name: "dotnet", typ: Test, fail: lazyregexp.New(`(?m)^\s+Failed \S+ \[`), count: lazyregexp.New(`(?m)^\w+!\s+- Failed:\s+(?P<failed>\d+), Passed:\s+(?P<passed>\d+), Skipped:\s+(?P<skipped>\d+), Total:`), none: lazyregexp.New(`(?m)^No test (?:is available|matches)`)},
 	{name: "dotnet summary", typ: Test, count: lazyregexp.New(`(?m)^Test summary: total: (?P<total>\d+), failed: (?P<failed>\d+), succeeded: \d+, skipped: (?P<skipped>\d+)`)},
-	{name: "mix, bats, CppUTest", typ: Test, fail: lazyregexp.New(`(?m)^\s+\d+\) test .* \(\S+\)$`), count: lazyregexp.New(`(?m)^(?:\d+ doctests?, )?(?:\d+ propert(?:y|ies), )?(?P<total>\d+) tests?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) (?:skipped|excluded|invalid))*$`), none: lazyregexp.New(`(?m)^There are no tests to run`)},
+	{name: "vstest", typ: Test, count: lazyregexp.New(`(?m)^Total tests: (?P<total>\d+)\n(?:\s+Passed: (?P<passed>\d+)\n)?(?:\s+Failed: (?P<failed>\d+)\n)?(?:\s+Skipped: (?P<skipped>\d+)\n)?`)},
+	{name: "Microsoft.Testing.Platform", typ: Test, count: lazyregexp.New(`(?m)^Test run summary: .*\n(?:  \S.*\n)*?  total: (?P<total>\d+)\n(?:  error: (?P<errors>\d+)\n)?  failed: (?P<failed>\d+)\n  succeeded: (?P<passed>\d+)\n  skipped: (?P<skipped>\d+)$`), none: lazyregexp.New(`(?m)^Test run summary: Zero tests ran`)},
+	{name: "NUnit console", typ: Test, count: lazyregexp.New(`(?m)^  Test Count: (?P<total>\d+), (?P<words>Passed: .*)$`)},
+	{name: "mix, bats, CppUTest", typ: Test, fail: lazyregexp.New(`(?m)^\s+\d+\) test .* \(\S+\)$`), count: lazyregexp.New(`(?m)^(?:\d+ doctests?, )?(?:\d+ propert(?:y|ies), )?(?P<total>\d+) tests?, (?P<words>\d+ failures?(?:, \d+ (?:skipped|excluded|invalid))*)(?: in \d+ seconds)?$`), none: lazyregexp.New(`(?m)^There are no tests to run`)},
 	{name: "rspec", typ: Test, whole: true, fail: lazyregexp.New(`(?m)^rspec \S+:\d+ # `), count: lazyregexp.New(`(?m)^(?P<total>\d+) examples?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending)?(?:, (?P<errors>\d+) errors? occurred outside of examples)?$`), none: lazyregexp.New(`(?m)^0 examples, 0 failures$`)},
 	{name: "minitest, test-unit", typ: Test, whole: true, count: lazyregexp.New(`(?m)^(?P<total>\d+) (?:runs|tests), \d+ assertions, (?P<failed>\d+) failures, (?P<errors>\d+) errors, (?:\d+ pendings, )?(?P<skipped>\d+) (?:skips|omissions)`), none: lazyregexp.New(`(?m)^0 (?:runs|tests), 0 assertions`)},
 	{name: "phpunit", typ: Test, count: lazyregexp.New(`(?m)^OK \((?P<passed>\d+) tests?, \d+ assertions?\)$`), none: lazyregexp.New(`(?m)^No tests executed!$`)},
-	{name: "phpunit, failed", typ: Test, count: lazyregexp.New(`(?m)^Tests: (?P<total>\d+), Assertions: \d+(?:, Errors: (?P<errors>\d+))?(?:, Failures: (?P<failed>\d+))?(?:, (?:PHPUnit )?(?:Warnings|Deprecations|Notices): \d+)*(?:, Skipped: (?P<skipped>\d+))?`)},
+	{name: "phpunit, failed", typ: Test, count: lazyregexp.New(`(?m)^Tests: (?P<total>\d+), Assertions: \d+(?P<words>(?:, [A-Z][A-Za-z ]*: \d+)*)\.?$`)},
 	{name: "ctest", typ: Test, fail: lazyregexp.New(`(?m)^The following tests FAILED:$`), count: lazyregexp.New(`(?m)^\d+% tests passed, (?P<failed>\d+) tests? failed out of (?P<total>\d+)$`),
-		skips: lazyregexp.New(`(?m)^\s+\d+ - .* \((?:(?P<among>Skipped)|(?:Not Run )?\(?Disabled\)?)\)$`), none: lazyregexp.New(`(?m)^No tests were found!!!$`)},
+		more: lazyregexp.New(`(?m)^\s+\d+ - .* \((?:(?P<among>Skipped)|(?:Not Run )?\(?Disabled\)?)\)$`), none: lazyregexp.New(`(?m)^No tests were found!!!$`)},
 	{name: "tox", typ: Test, fail: lazyregexp.New(`(?m)^\s+\S+: FAIL (?:code \d+|✖)`), ran: lazyregexp.New(`(?m)^\s+\S+: OK (?:\(|✔)|^\s+congratulations :\)`)},
-	{name: "googletest", typ: Test, fail: lazyregexp.New(`(?m)^\[  FAILED  \] \w`), count: lazyregexp.New(`(?m)^\[  (?:PASSED  \] (?P<passed>\d+) tests?\.|FAILED  \] (?P<failed>\d+) tests?, listed below:|SKIPPED \] (?P<skipped>\d+) tests?, listed below:)$`)},
+	{name: "googletest", typ: Test, fail: lazyregexp.New(`(?m)^\[  FAILED  \] \w`), count: lazyregexp.New(`(?m)^\[  (?:PASSED  \] (?P<passed>\d+) tests?\.|FAILED  \] (?P<failed>\d+) tests?, listed below:|SKIPPED \] (?P<skipped>\d+) tests?, listed below:)$`), none: lazyregexp.New(`(?m)^\[==========\] Running 0 tests `)},
 	{name: "catch2", typ: Test, count: lazyregexp.New(`(?m)^All tests passed \(\d+ assertions? in (?P<passed>\d+) test cases?\)$`), none: lazyregexp.New(`(?m)^No test cases? matched`)},
-	{name: "catch2, failed", typ: Test, count: lazyregexp.New(`(?m)^test cases:\s+(?P<total>\d+)(?: \|\s+\d+ passed)? \|\s+(?P<failed>\d+) failed`)},
+	{name: "catch2, doctest", typ: Test, count: lazyregexp.New(`(?m)^(?:\[doctest\] )?test cases:\s+(?P<total>\d+) \|(?P<words>.*)$`)},
+	{name: "Unity", typ: Test, count: lazyregexp.New(`(?m)^(?P<total>\d+) Tests (?P<words>\d+ Failures \d+ Ignored)\s*$`)},
+	{name: "Check", typ: Test, count: lazyregexp.New(`(?m)^\d+%: Checks: (?P<total>\d+), (?P<words>Failures: \d+, Errors: \d+)$`)},
+	{name: "meson", typ: Test, count: lazyregexp.New(`(?m)^Ok: +(?P<passed>\d+)\s*\n(?:Expected Fail: +\d+\s*\n)?Fail: +(?P<failed>\d+)\s*\n(?:Unexpected Pass: +(?P<errors>\d+)\s*\n)?(?:Skipped: +(?P<skipped>\d+)\s*\n)?`)},
+	{name: "automake", typ: Test, count: lazyregexp.New(`(?m)^# TOTAL: (?P<total>\d+)\n# PASS: +\d+\n# SKIP: +(?P<skipped>\d+)\n# XFAIL: +\d+\n# FAIL: +(?P<failed>\d+)\n# XPASS: +(?P<errors>\d+)\n`)},
+	{name: "clojure.test", typ: Test, count: lazyregexp.New(`(?m)^Ran (?P<total>\d+) tests containing \d+ assertions\.\n(?P<words>\d+ failures, \d+ errors)\.$`)},
+	{name: "forge", typ: Test, count: lazyregexp.New(`(?m)^Ran \d+ test suites? in .*: (?P<words>\d+ tests passed, \d+ failed, \d+ skipped) \(`)},
 	{name: "deno", typ: Test, count: lazyregexp.New(`(?m)^(?:ok|FAILED) \| (?P<passed>\d+) passed(?: \(\d+ steps?\))? \| (?P<failed>\d+) failed(?: \| (?P<skipped>\d+) ignored)?`), none: lazyregexp.New(`No test modules found`)},
-	{name: "bazel", typ: Test, fail: lazyregexp.New(`(?m)^//\S+\s+FAILED in `), count: lazyregexp.New(`(?m)^Executed \d+ out of (?P<total>\d+) tests?: (?:\d+ tests? pass\w*(?: and (?P<failed>\d+) fails?)?)?`), none: lazyregexp.New(`No test targets were found`)},
-	{name: "swift", typ: Test, fail: lazyregexp.New(`(?m)^Test Case '.*' failed \(`), last: true, count: lazyregexp.New(`(?m)^\s*Executed (?P<total>\d+) tests?, with (?:(?P<skipped>\d+) tests? skipped and )?(?P<failed>\d+) failures?`), none: nil},
+	{name: "bazel", typ: Test, fail: lazyregexp.New(`(?m)^//\S+\s+(?:FAILED in |FAILED TO BUILD|TIMEOUT in )`), count: lazyregexp.New(`(?m)^Executed \d+ out of (?P<total>\d+) tests?: (?P<words>.*)$`), none: lazyregexp.New(`No test targets were found`)},
+	{name: "swift", typ: Test, fail: lazyregexp.New(`(?m)^Test Case '.*' failed \(`), last: true, count: lazyregexp.New(`(?m)^(?:Test Suite '(?P<all>All tests|Selected tests)' \w+ at .*\n)?[ \t]*Executed (?P<total>\d+) tests?, with (?:(?P<skipped>\d+) tests? skipped and )?(?P<failed>\d+) failures?`)},
 	{name: "swift testing", typ: Test, fail: lazyregexp.New(`(?m)^[✘􀢄] Test .* failed after `), count: lazyregexp.New(`(?m)^\S+ Test run with (?P<total>\d+) tests?(?: in \d+ suites?)? (?:passed after .*|failed after .* with (?P<failed>\d+) issues?\.)$`)},
-	{name: "prove", typ: Test, fail: lazyregexp.New(`(?m)^Failed \d+/\d+ (?:subtests|test programs)`), count: lazyregexp.New(`(?m)^Files=\d+, Tests=(?P<total>\d+),`)},
+	{name: "prove", typ: Test, fail: lazyregexp.New(`(?m)^Failed \d+/\d+ (?:subtests|test programs)|^Result: FAIL$`), count: lazyregexp.New(`(?m)^Files=\d+, Tests=(?P<total>\d+),`),
+		more: lazyregexp.New(`(?m)^\S.*\(Wstat: .*Failed: (?P<failed>\d+)\)$`)},
 	{name: "dart, flutter", typ: Test, last: true, count: lazyregexp.New(`(?m)^\d\d:\d\d \+(?P<passed>\d+)(?: ~(?P<skipped>\d+))?(?: -(?P<failed>\d+))?: (?:All|Some) tests`), none: lazyregexp.New(`(?m)^No tests ran\.$|^No tests match `)},
 	{name: "busted", typ: Test, count: lazyregexp.New(`(?m)^(?P<passed>\d+) success(?:es)? / (?P<failed>\d+) failures? / (?P<errors>\d+) errors? / (?P<skipped>\d+) pending`)},
-	{name: "zig", typ: Test, count: lazyregexp.New(`(?m)^(?:(?P<passed>\d+) passed; (?P<skipped>\d+) skipped; (?P<failed>\d+) failed\.|All (?P<total>\d+) tests passed\.)$`)},
-	{name: "a plain closing line", typ: Test, count: lazyregexp.New(`(?m)^(?:\w+: )?(?P<passed>\d+) passed, (?P<failed>\d+) failed(?:, (?P<skipped>\d+) skipped)?\.?$`)},
+	{name: "zig", typ: Test, count: lazyregexp.New(`(?m)^(?:(?P<passed>\d+) passed; (?P<skipped>\d+) skipped; (?P<failed>\d+) failed\.|All (?P<total>\d+) tests passed\.|Build Summary: .*; (?P<words>\d+/\d+ tests passed(?:; \d+ (?:skipped|failed))*))$`)},
+	{name: "a plain closing line", typ: Test, count: lazyregexp.New(`(?m)^(?:\w+[:!] )?(?P<passed>\d+) passed, (?P<failed>\d+) failed(?:, (?P<skipped>\d+) skipped)?\.?$`)},
+	{name: "turbo, Nx, lerna", none: lazyregexp.New(`(?m)^\s*No tasks were executed as part of this run\.$|^\s*NX\s+No (?:tasks were run|projects with target)|^lerna \w+ run No packages found with `)},
 	{name: "an assertion", typ: Test, fail: lazyregexp.New(`(?m)^(?:\w+\.)*AssertionError\b|^\s+(?:Uncaught )?AssertionError\b|\bERR_ASSERTION\b|^panicked at |^FAIL: `)},
 
 	// Formatters.
@@ -117,32 +142,36 @@ var formats = []format{
 	{name: "biome, dprint, spotless", typ: Format, fail: lazyregexp.New(`(?m)^\S+ format ━|have non-standard format|had format violations:|^from \S+:\n`)},
 
 	// Checkers of types.
-	{name: "tsc", typ: Type, fail: lazyregexp.New(`(?m)\berror TS\d+: `)},
+	{name: "tsc", typ: Type, fail: lazyregexp.New(`(?m)\berror (?:TS\d+|ts\(\d+\)): |^(?:error: )?TS\d+ \[ERROR\]: |^svelte-check found [1-9]`)},
 	{name: "mypy", typ: Type, fail: lazyregexp.New(`(?m)^[^\s:][^:\n]*\.pyi?:\d+:(?:\d+:)? error: .*\[[a-z]+(?:-[a-z]+)*\]$|^Found \d+ errors? in \d+ files? `)},
-	{name: "pyright", typ: Type, fail: lazyregexp.New(`(?m)- error: .*\(report\w+\)$|^\d+ errors?, \d+ warnings?, \d+ informations?`)},
+	{name: "pyright", typ: Type, fail: lazyregexp.New(`(?m)- error: .*\(report\w+\)$|^[1-9]\d* errors?, \d+ warnings?, \d+ (?:informations?|notes)\b`)},
 	{name: "rustc, types", typ: Type, fail: lazyregexp.New(`(?m)^error\[E0308\]: `)},
-	{name: "flow, sorbet, ty", typ: Type, fail: lazyregexp.New(`(?m)^Error -{5,}|https://srb\.help/\d+$|^error\[[a-z]+(?:-[a-z]+)+\]: `)},
+	{name: "flow, sorbet, ty", typ: Type, fail: lazyregexp.New(`(?m)^Error -{5,}|https://srb\.help/\d+$|^error\[[a-z]+(?:-[a-z]+)+\]: .*\n\s+--> \S.*\.pyi?:`)},
 
 	// Linters.
-	{name: "eslint, stylelint", typ: Lint, fail: lazyregexp.New(`(?m)^✖ \d+ problems?|^\S+: line \d+, col \d+, (?:Error|Warning) - |^\S+:\d+:\d+: .* \[(?:Error|Warning)/[\w@/-]+\]$`)},
+	{name: "eslint, stylelint, standard, oxlint", typ: Lint, fail: lazyregexp.New(`(?m)^✖ \d+ problems?|^\S.*: line \d+, col \d+, (?:Error|Warning) - |^\S[^:\n]*:\d+:\d+: .* \[(?:Error|Warning)/[\w@/-]+\]$|^\[\{"filePath":"|^standard: |^  [×⚠] [\w-]+\([\w-]+\): `)},
+	{name: "deno lint", typ: Lint, fail: lazyregexp.New(`(?m)^\s+docs: https://(?:docs\.deno\.com/lint|lint\.deno\.land)/`)},
 	{name: "ruff, flake8, pylint", typ: Lint, fail: lazyregexp.New(`(?m)^\S[^:\n]*:\d+:\d+: [A-Z]{1,4}\d{3,4}\b|^[A-Z]{1,4}\d{3,4} (?:\[\*\] )?.*\n\s+--> |^\*{13} Module `)},
 	{name: "golangci-lint, staticcheck", typ: Lint, fail: lazyregexp.New(`(?m)^\S+\.go:\d+(?::\d+)?: .* \((?:[a-z][\w-]+|(?:SA|ST|S|U|QF)\d+)\)$|^\d+ issues:$`)},
 	{name: "go vet", typ: Lint, fail: lazyregexp.New(`(?m)^# \[\S+\]$`)},
 	{name: "clippy", typ: Lint, fail: lazyregexp.New("(?m)clippy::\\w+")},
-	{name: "clang-tidy, cppcheck", typ: Lint, fail: lazyregexp.New(`(?m)^\S[^:\n]*:\d+:\d+: (?:warning|error): .* \[[a-z]+[\w.]*-[\w.,-]+\]$`)},
+	{name: "clang-tidy, cppcheck, swiftlint", typ: Lint, fail: lazyregexp.New(`(?m)` + place + `:\d+: (?:warning|error): .* (?:\[[a-z]+[\w.]*-[\w.,-]+\]|\([a-z]+(?:_[a-z]+)+\))$`)},
 	{name: "rubocop", typ: Lint, fail: lazyregexp.New(`(?m)^\S+\.rb:\d+:\d+: [CWEF]: |^\d+ files? inspected, \d+ offenses? detected`)},
 	{name: "shellcheck", typ: Lint, fail: lazyregexp.New(`(?m)^In \S+ line \d+:$|\bSC\d{4} \((?:error|warning|info|style)\)|\[SC\d{4}\]$`)},
 	{name: "biome", typ: Lint, fail: lazyregexp.New(`(?m)^\S+:\d+:\d+ lint/\w+/\w+ `)},
-	{name: "checkstyle, ktlint, detekt", typ: Lint, fail: lazyregexp.New(`(?m)^\[(?:ERROR|WARN)\] \S+:\d+:.* \[\w+\]$|^\S+\.kts?:\d+:\d+: .* \((?:standard:)?[\w-]+\)$`)},
+	{name: "checkstyle, ktlint, detekt", typ: Lint, fail: lazyregexp.New(`(?m)^\[(?:ERROR|WARN)\] \S.*:\d+:.* \[\w+\]$|^\[(?:ERROR|WARNING)\] \S.*:\[\d+(?:,\d+)?\] \(\w+\) \w+: |^\S[^:\n]*\.kts?:\d+:\d+: .* (?:\((?:standard:)?[\w-]+\)|\[[A-Z]\w+\])$`)},
 	{name: "phpcs, phpstan", typ: Lint, fail: lazyregexp.New(`(?m)^FOUND \d+ ERRORS?|^ \[ERROR\] Found \d+ errors?`)},
-	{name: "yamllint, hadolint, markdownlint", typ: Lint, fail: lazyregexp.New(`(?m)^\s+\d+:\d+\s+(?:error|warning)\s+.*\([\w-]+\)$|^\S+:\d+ (?:DL|SC)\d{4} |^\S+\.md:\d+(?::\d+)? (?:error )?MD\d{3}/`)},
+	{name: "yamllint, actionlint, hadolint, markdownlint", typ: Lint, fail: lazyregexp.New(`(?m)^\s+\d+:\d+\s+(?:error|warning)\s+.*\([\w-]+\)$|^\S[^:\n]*:\d+:\d+: \[(?:error|warning)\] |^\S[^:\n]*\.ya?ml:\d+:\d+: .* \[[a-z-]+\]$|^\S[^:\n]*:\d+ (?:DL|SC)\d{4} |^\S[^:\n]*\.md:\d+(?::\d+)? (?:error )?MD\d{3}/`)},
+	{name: "dart analyze", typ: Lint, fail: lazyregexp.New(`(?m)^\s*(?:error|warning|info) [•-] .*:\d+:\d+ [•-] `)},
 
 	// Compilers and interpreters.
 	{name: "go", typ: Build, fail: lazyregexp.New(`(?m)^(?:vet: )?\S[^:\n]*\.go:\d+(?::\d+)?: |^FAIL\t\S+ \[(?:build|setup) failed\]$`)},
-	{name: "gcc, clang, swiftc, ghc, zig, dart", typ: Build, fail: lazyregexp.New(`(?m)^\S[^:\n]*:\d+:(?:\d+:)? (?:fatal )?[eE]rror: |undefined reference to|^ld: (?:error|symbol)`)},
+	{name: "gcc, clang, swiftc, ghc, zig, dart", typ: Build, fail: lazyregexp.New(`(?m)` + place + `:(?:\d+:)? (?:fatal )?[eE]rror(?:\[E\d+\])?: |undefined reference to|^ld: (?:error|symbol)`)},
+	{name: "gcc, javac in other languages", typ: Build, fail: lazyregexp.New(`(?m)` + place + `:(?:\d+:)? (?:` + translated + `) ?[:：]`)},
 	{name: "rustc", typ: Build, fail: lazyregexp.New(`(?m)^error(?:\[E\d+\])?: .*\n\s+--> |^error: could not compile|^error\[E\d+\]: `)},
-	{name: "javac, kotlinc, scalac", typ: Build, fail: lazyregexp.New(`(?m)^\S[^:\n]*\.java:\d+: error: |^e: |^\[ERROR\] COMPILATION ERROR|^\[ERROR\] \S+:\[\d+,\d+\]|^\[error\] \S+:\d+:\d+: |^-- (?:\[E\d+\] )?.*Error: `)},
-	{name: "csc", typ: Build, fail: lazyregexp.New(`(?m)\(\d+,\d+\): error (?:CS|FS|MSB|C)\d+: `)},
+	{name: "javac, kotlinc, scalac", typ: Build, fail: lazyregexp.New(`(?m)^\S[^:\n]*\.java:\d+: error: |^e: |^\[ERROR\] COMPILATION ERROR|^\[ERROR\] \S+:\[\d+,\d+\]|^\[error\] \S+:\d+:\d+: |^(?:\[error\] )?-- (?:\[E\d+\] )?.*Error: `)},
+	{name: "csc", typ: Build, fail: lazyregexp.New(`(?m)\(\d+(?:,\d+)?\): (?:fatal )?error (?:CS|FS|BC|MSB|C)\d+: | : (?:fatal )?error (?:LNK|MSB)\d+: `)},
+	{name: "ocaml, gfortran, nim, erlc, crystal", typ: Build, fail: lazyregexp.New(`(?m)^File ".*", lines? [\d-]+, characters [\d-]+:\n(?:.*\n){0,20}?Error(?: \(.*\))?: |^\S[^:\n]*:\d+:\d+:\n\n(?:.*\n){1,3}(?:Fatal )?Error: |^\S.*\.nims?\(\d+, \d+\) Error: |^\S[^:\n]*\.erl:\d+:(?:\d+:)? [^W\s]|^In \S.*:\d+:\d+\n\n(?:.*\n){1,4}Error: |^-- [A-Z ]+ -{5,} \S.*\.elm$`)},
 	{name: "python", typ: Build, fail: lazyregexp.New(`(?m)^Traceback \(most recent call last\):|^\s*(?:Syntax|Indentation|Tab|Name|Import|Type|Attribute)Error: `)},
 	{name: "node", typ: Build, fail: lazyregexp.New(`(?m)^\s*(?:Uncaught )?(?:Syntax|Reference|Type|Range)Error(?: \[\w+\])?: |^(?:Error: )?Cannot find module '\.`)},
 	{name: "esbuild, vite, webpack, rollup", typ: Build, fail: lazyregexp.New(`(?m)^✘ \[ERROR\]|^ERROR in |^Module not found: |^\[!\] `)},
@@ -150,7 +179,7 @@ var formats = []format{
 	{name: "gradle build", typ: Build, fail: lazyregexp.New(`(?m)^BUILD FAILED\b|^FAILURE: Build failed`)},
 	{name: "cmake, terraform", typ: Build, fail: lazyregexp.New(`(?m)^CMake Error at |^\s*on \S+ line \d+, in `)},
 	{name: "go panic", typ: Build, fail: lazyregexp.New(`(?m)^panic: .*\n(?:\[signal .*\n)?\ngoroutine \d+ `)},
-	{name: "make", typ: Build, fail: lazyregexp.New(`(?m)^make.*\*\*\* .*(?:Error \d|Stop\.)`)},
+	{name: "make", typ: Build, fail: lazyregexp.New(`(?m)^\S*make(?:\[\d+\])?: \*\*\* `)},
 }
 
 // A Reading is the result of matching an output with the formats. The zero value means that no
@@ -174,7 +203,7 @@ var (
 	// Task runners of monorepos put a prefix before each line: turbo, pnpm, Nx, lerna,
 	// concurrently. The pattern lists the usual tasks, so that compilers' output is not taken for
 	// a prefix.
-	taskPrefix  = lazyregexp.New(`^(?:\[[^\]\s]+\]:? |@?[\w./-]+[: ](?:test|unit|e2e|spec|lint|build|check|type-?check|types|ci|verify)[\w:-]*: |@?[\w./-]+[: ](?:test|unit|e2e|spec|lint|build|check|type-?check|types|ci)[\w:-]* *\| )`)
+	taskPrefix  = lazyregexp.New(`^(?:\[[^\]\s]*\w[^\]\s]*\]:? |@?[\w./-]+[: ](?:test|unit|e2e|spec|lint|build|check|type-?check|types|ci|verify)[\w:-]*: |@?[\w./-]+[: ](?:test|unit|e2e|spec|lint|build|check|type-?check|types|ci)[\w:-]* *\| )`)
 	loosePrefix = lazyregexp.New(`^(@?[\w./-]+(?::\w[\w-]*)*: |[\w./@-]+ +\| )`)
 	levels      = []string{"[INFO]", "[ERROR]", "[WARNING]", "[WARN]", "[warn]", "[error]", "[info]", "[DEBUG]", "[!]"}
 )
@@ -313,7 +342,15 @@ func read(text string) (r Reading) {
 	return r
 }
 
-var counted = lazyregexp.New(`(\d+) (?:tests? )?([a-z]+)|(pass|fail|skipped|todo)\s+(\d+)`)
+// counted is a number with what it counts, before it or behind it.
+var counted = lazyregexp.New(`(\d+)(?:/\d+)? (?:tests? |was |were )?([A-Za-z]+(?: as expected)?)|([A-Za-z]+(?: [A-Za-z]+)*)[=:] ?(\d+)|(pass|fail|skipped|todo)\s+(\d+)`)
+
+// The words by which runners count, in small letters, as far as they begin so.
+var (
+	ofPassed  = []string{"pass", "success", "succe", "xpassed", "flaky", "failed as expected"}
+	ofSkipped = []string{"skip", "pending", "todo", "xfailed", "did", "incomplete", "excluded", "ignored", "inconclusive"}
+	ofFailed  = []string{"fail", "error", "timed", "interrupted", "invalid", "unexpected successes"}
+)
 
 // summaries returns the matches of count, without those of a run that is summed up again.
 func (f *format) summaries(text string) [][]string {
@@ -351,9 +388,15 @@ func (f *format) counts(text string) (r Reading) {
 		}
 		return ""
 	}
-	for i, m := range f.summaries(text) {
+	found := f.summaries(text)
+	whole := func(m []string) bool { return group(m, "all") != "" }
+	some := slices.ContainsFunc(found, whole)
+	for i, m := range found {
 		key := strconv.Itoa(i)
-		if f.last {
+		if some && !whole(m) {
+			continue
+		}
+		if f.last && !some {
 			key = strings.TrimSpace(group(m, "of"))
 		}
 		if last[key] == nil {
@@ -366,17 +409,11 @@ func (f *format) counts(text string) (r Reading) {
 		number := func(name string) int { n, _ := strconv.Atoi(group(m, name)); return n }
 		r.Counted = true
 		if words := inBrackets.ReplaceAllString(group(m, "words"), ""); words != "" {
-			for _, c := range counted.FindAllStringSubmatch(words, -1) {
-				n, _ := strconv.Atoi(c[1] + c[4])
-				switch w := c[2] + c[3]; {
-				case strings.HasPrefix(w, "pass"), w == "successful", w == "xpassed", w == "flaky":
-					r.Passed += n
-				case strings.HasPrefix(w, "fail"), strings.HasPrefix(w, "error"), w == "timed", w == "interrupted":
-					r.Failed += n
-				case w == "skip", w == "skipped", w == "pending", w == "todo", w == "xfailed", w == "did", w == "incomplete":
-					r.Skipped += n
-				}
+			n := countWords(words)
+			if n.Passed == 0 {
+				n.Passed = max(0, number("total")-n.Failed-n.Skipped)
 			}
+			r.Passed, r.Failed, r.Skipped = r.Passed+n.Passed, r.Failed+n.Failed, r.Skipped+n.Skipped
 			continue
 		}
 		bad, passed := number("failed")+number("errors"), number("passed")
@@ -388,11 +425,35 @@ func (f *format) counts(text string) (r Reading) {
 		}
 		r.Passed, r.Failed, r.Skipped = r.Passed+passed, r.Failed+bad, r.Skipped+number("skipped")
 	}
-	if f.skips != nil && r.Counted {
-		for _, m := range f.skips.FindAllStringSubmatch(text, -1) {
-			if r.Skipped++; m[f.skips.SubexpIndex("among")] != "" {
+	if f.more != nil && r.Counted {
+		for _, m := range f.more.FindAllStringSubmatch(text, -1) {
+			if i := f.more.SubexpIndex("failed"); i >= 0 {
+				n, _ := strconv.Atoi(m[i])
+				r.Passed, r.Failed = max(0, r.Passed-n), r.Failed+n
+				continue
+			}
+			if r.Skipped++; m[f.more.SubexpIndex("among")] != "" {
 				r.Passed = max(0, r.Passed-1)
 			}
+		}
+	}
+	return r
+}
+
+// countWords sums up a text such as "3 passed, 1 failed".
+func countWords(words string) (r Reading) {
+	for _, c := range counted.FindAllStringSubmatch(words, -1) {
+		n, _ := strconv.Atoi(c[1] + c[4] + c[6])
+		is := func(list []string) bool {
+			return slices.ContainsFunc(list, func(w string) bool { return strings.HasPrefix(strings.ToLower(c[2]+c[3]+c[5]), w) })
+		}
+		switch {
+		case is(ofPassed):
+			r.Passed += n
+		case is(ofFailed):
+			r.Failed += n
+		case is(ofSkipped):
+			r.Skipped += n
 		}
 	}
 	return r
@@ -430,7 +491,7 @@ func points(text string) (r Reading) {
 var notStarted = []*lazyregexp.Regexp{
 	lazyregexp.New(`(?m)^npm (?:ERR!|error) [Mm]issing script: .*$`),
 	lazyregexp.New(`(?m)^error Command "[^"\n]+" not found\.$|^(?:➤ )?(?:YN0000: )?Usage Error: Couldn't find a script named .*$`), // yarn
-	lazyregexp.New(`(?m)^\s*ERR_PNPM_NO_SCRIPT\s.*$`),
+	lazyregexp.New(`(?m)^\s*ERR_PNPM_(?:RECURSIVE_RUN_)?NO_SCRIPT\s.*$`),
 	lazyregexp.New(`(?m)^error: Script not found "[^"\n]+"$`), // bun
 	lazyregexp.New(`(?m)^(?:error: )?Task not found: .*$`),    // deno
 	lazyregexp.New(`(?m)^\s*(?:\[Symfony.*\]\s*)?Command "[^"\n]+" is not defined\.`),

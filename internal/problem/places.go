@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 
@@ -9,18 +10,22 @@ import (
 
 // A number behind the name of a file, as compilers, linters, interpreters and test
 // runners write it.
-var behindName = lazyregexp.New(`:\d+|:\[\d+,|\(\d+(?:,\d+)?\)|["']?,? (?:at |on )?line \d+`)
+var behindName = lazyregexp.New(`:\d+|:\[\d+,|\(\d+(?:, ?\d+)?\)|["']?,? (?:at |on )?line \d+|: ?line \d+|,line=\d+|#L\d+|\[\d+(?::\d+)*\]`)
+
+// What else may stand behind a name: the name of a test, a reason, a duration, a leader of dots.
+var besideName = lazyregexp.New(`::\w| > | [-|]|:? \(|: | \.{2,}|"`)
 
 const (
 	mostLength = 2000 // of a line that is looked at
 	mostNames  = 400  // of one output
 )
 
-// Names lists the texts of an output that may be names of files, in order: text before a line
+// Names lists the texts of an output that may be names of files: in order, text before a line
 // number, from each place where a name may begin, the longest first, and lines, or ends of lines,
-// that may be names. Only the disk shows which of them are files. Each list has the spellings of
-// one name.
+// that may be names; behind them, text before other signs. Only the disk shows which of them are
+// files. Each list has the spellings of one name.
 func Names(output string) (out [][]string) {
+	var beside [][]string
 	for line := range strings.Lines(Plain(output)) {
 		line = strings.TrimRight(line, "\r\n")
 		if len(line) > mostLength || len(out) >= mostNames {
@@ -32,19 +37,33 @@ func Names(output string) (out [][]string) {
 				out, found = append(out, s), true
 			}
 		}
-		if !found && strings.ContainsAny(line, "./") {
-			if s := spellings(strings.TrimRight(line, " :,;")); s != nil {
-				out = append(out, s)
+		if !strings.ContainsAny(line, "./\\") {
+			continue
+		}
+		if s := spellings(strings.TrimRight(line, " :,;")); !found && s != nil {
+			out = append(out, s)
+		}
+		for _, at := range besideName.Regexp().FindAllStringIndex(line, 6) {
+			s := slices.DeleteFunc(spellings(line[:at[0]]), func(s string) bool { return !strings.ContainsAny(s, "./") })
+			if len(s) > 0 && len(beside) < mostNames {
+				beside = append(beside, s)
 			}
 		}
 	}
-	return out
+	return append(out, beside...)
 }
 
 // spellings lists the names that may end where text ends.
 func spellings(text string) (out []string) {
-	add := func(s string) {
-		s = strings.TrimPrefix(strings.TrimSpace(s), "file://")
+	var add func(s string)
+	add = func(s string) {
+		s, isURL := strings.CutPrefix(strings.TrimSpace(s), "file://")
+		if plain, err := url.PathUnescape(s); isURL && err == nil && plain != s {
+			add(plain)
+		}
+		if strings.Contains(s, `\`) {
+			defer add(strings.ReplaceAll(s, `\`, "/")) // as programs of Windows write it
+		}
 		if s != "" && s != "." && s != ".." && s != "/" && len(s) < 1000 && !slices.Contains(out, s) && len(out) < 16 {
 			out = append(out, s)
 		}
@@ -52,7 +71,7 @@ func spellings(text string) (out []string) {
 	text = strings.TrimRight(text, `"'`+"`")
 	add(text)
 	for i, r := range text {
-		if strings.ContainsRune(" \t\"'`(<=|:", r) || r == '[' {
+		if strings.ContainsRune(" \t\"'`(<=|:[]", r) {
 			add(text[i+len(string(r)):])
 		}
 	}

@@ -1,8 +1,10 @@
 package problem
 
 import (
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -99,14 +101,17 @@ func TestFiles(t *testing.T) {
 	forms := []string{
 		"%s:3: oh\n", "%s:3:9: error: oh\n", "%s(3,9): error TS1: oh\n", "  File \"%s\", line 3, in f\n", "%s\n  3:7  error  oh  no-undef\n", "    at f (%s:3:9)\n", "  --> %s:3:9\n",
 		"PHP Fatal error: oh in %s on line 3\n", "oh at %s line 3.\n", "[ERROR] %s:[3,9] oh\n", "e: file://%s:3:9 oh\n", "[warn] %s\n", "would reformat %s\n", "  on %s line 3, in x:\n", "make: *** [%s:3: all] Error 1\n",
+		"   at A.B() in %s:line 12\n", "%s: line 1, col 7, Error - oh\n", "::error file=%s,line=3,col=5::oh\n", "##[error]%s(3,5): error CS1: oh\n", "%s(3, 5) Error: oh\n", "rspec '%s[1:2]' # oh\n", "oh: %s#L3\n",
 	}
+	beside := []string{"FAILED %s::test_f - oh\n", "ERROR %s - ImportError: oh\n", " FAIL  %s > cart > adds\n", " FAIL  |unit| %s > adds\n", "FAIL %s (5.2 s)\n", "%s .. Dubious, test returned 1\n", "| %s |\n", "  \"file\": \"%s\", \"line\": 3\n", "SyntaxError: %s: Unexpected token (3:5)\n"}
+	forms = append(forms, beside...)
 	for _, name := range names {
 		for i, form := range forms {
 			for _, given := range []string{name, "./" + name, filepath.Join(dir, name)} {
 				if form[:2] == "e:" && !filepath.IsAbs(given) || !strings.ContainsAny(given, "./") && !strings.ContainsAny(form, "0123456789") {
 					continue // no form, or a word that may be any
 				}
-				if form[:2] == "%s" && form[2] == '\n' && !strings.ContainsAny(given, "./") {
+				if (form[:2] == "%s" && form[2] == '\n' || slices.Contains(beside, form)) && !strings.ContainsAny(given, "./") {
 					continue
 				}
 				out := "example.com:443 no:1 1:2\n" + strings.ReplaceAll(form, "%s", given)
@@ -118,6 +123,13 @@ func TestFiles(t *testing.T) {
 	}
 	if got := Files(dir, other+":1: oh\nhttps://x.example/app.js:3\n"); len(got) != 1 || got[0] != other {
 		t.Errorf("outside of the directory: %q", got)
+	}
+	for _, name := range names {
+		for _, out := range []string{"    at file://" + (&url.URL{Path: filepath.Join(dir, name)}).EscapedPath() + ":3:9\n", `.\` + strings.ReplaceAll(name, "/", `\`) + "(3,9): error CS1: oh\n"} {
+			if got := Files(dir, out); len(got) != 1 || got[0] != name {
+				t.Errorf("%q: %q, want %q", out, got, name)
+			}
+		}
 	}
 	if got := Files(dir, "nothing"); got == nil || len(got) > 0 {
 		t.Errorf("%q", got)

@@ -206,7 +206,7 @@ const mostFiles = 20
 // none.
 func Files(dir, output string) []string {
 	own, others := []string{}, []string{}
-	left := 2000 // names that are looked at
+	left := 4000 // names that are looked at
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return own

@@ -387,9 +387,9 @@ func (r *testResult) judge(command string, out *process.Output, text string) {
 	case out.Code != 0 && r.Passed+r.Skipped == 0:
 		r.Problem = fmt.Sprintf("no test ran, exit code %d\n%s", out.Code, clip(strings.TrimSpace(text)))
 	case out.Code != 0:
-		r.Problem = fmt.Sprintf("exit code %d although no test failed\n%s", out.Code, clip(strings.TrimSpace(out.Text)))
+		r.Problem = fmt.Sprintf("exit code %d, and no test that failed is counted\n%s", out.Code, clip(strings.TrimSpace(out.Text)))
 	case r.Passed == 0 && r.Skipped > 0:
-		r.Problem = fmt.Sprintf("no test ran: all %d were skipped", r.Skipped)
+		r.Problem = fmt.Sprintf("no test counts: all %d were skipped or are expected to fail", r.Skipped)
 	case r.Passed == 0 && !r.Uncounted:
 		r.Problem, r.none = noTest, true
 	}

@@ -171,6 +171,7 @@ func readMake(p project, out string) testResult {
 
 var (
 	tapPoint = lazyregexp.New(`(?m)^(not )?ok \d+\b(.*)$`)
+	goEvents = lazyregexp.New(`(?m)^\{(?:"Time":"[^"]*",)?"Action":"start","Package":"`)
 	failName = lazyregexp.New(`(?m)^\s*(?:●|FAIL|✖|×|✘)\s+(\S.*)$`)
 )
 
@@ -180,6 +181,12 @@ var (
 func readOutput(p project, out string) testResult {
 	if strings.Contains(out, "TAP version 1") {
 		if r := readTAP(p, out); r.Passed+r.Failed+r.Skipped > 0 {
+			return r
+		}
+	}
+	if goEvents.MatchString(out) {
+		if r := readGo(p, out); r.Passed+r.Failed+r.Skipped > 0 {
+			r.exact = false // the command may have run a test again
 			return r
 		}
 	}

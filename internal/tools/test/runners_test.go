@@ -129,7 +129,7 @@ func TestCounts(t *testing.T) {
 		"bats":            {"1..3\nok 1 greets\nnot ok 2 waves\nok 3 leaves # skip later", 1, want{passed: 1, failed: 1, skipped: 1, says: []string{"FAIL waves"}}},
 		"jest":            {"Tests:       1 failed, 2 passed, 3 total", 1, want{passed: 2, failed: 1}},
 		"masked":          {"1 failed, 2 passed in 0.03s", 0, want{passed: 2, ok: true, says: []string{"2 passed; the output also has 1 failed, which the exit code 0 says do not count"}}},
-		"passed, exit 1":  {"3 passed in 0.01s\nlint: 2 problems", 1, want{passed: 3, says: []string{"exit code 1 although no test failed", "lint: 2 problems"}}},
+		"passed, exit 1":  {"3 passed in 0.01s\nlint: 2 problems", 1, want{passed: 3, says: []string{"exit code 1, and no test that failed is counted", "lint: 2 problems"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, env := siteOf(t, map[string]string{"run.sh": fmt.Sprintf("cat <<'END'\n%s\nEND\nexit %d\n", c.out, c.code)})
