@@ -80,11 +80,11 @@ var formats = []format{
 		none:  lazyregexp.New(`(?m)^[#ℹ] tests\s+0$`)},
 	{name: "bun", typ: Test, fail: lazyregexp.New(`(?m)^\(fail\) `), count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ (?:pass|fail|skip|todo))\s*$`), none: lazyregexp.New(`(?m)^No tests found!$`)},
 	{name: "ava", typ: Test, count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ tests? (?:passed|failed|skipped|todo))\s*$`)},
-	{name: "node-tap", typ: Test, count: lazyregexp.New(`(?m)^# \{ total: (?P<total>\d+)(?P<words>(?:, \w+: \d+)*) \}$`)},
+	{name: "node-tap", typ: Test, last: true, count: lazyregexp.New(`(?m)^# \{ total: (?P<total>\d+)(?P<words>(?:, \w+: \d+)*) \}$`)},
 	{name: "playwright", typ: Test, whole: true, fail: lazyregexp.New(`(?m)^  \d+\) \[?.*›`),
 		count: lazyregexp.New(`(?m)^\s+(?P<words>\d+ (?:passed|failed|flaky|skipped|interrupted|did not run))(?: \([\d.]+(?:ms|[smhd])\))?$`), none: lazyregexp.New(`(?m)^Error: No tests found`)},
 	{name: "jasmine", typ: Test, count: lazyregexp.New(`(?m)^(?P<total>\d+) specs?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending specs?)?$`), none: lazyregexp.New(`(?m)^No specs found|^0 specs, 0 failures`)},
-	{name: "jasmine-spec-reporter", typ: Test, count: lazyregexp.New(`(?m)^Executed (?P<total>\d+) of \d+ specs?(?: INCOMPLETE)?(?: SUCCESS|(?: \((?:(?P<failed>\d+) FAILED|(?P<skipped>\d+) (?:PENDING|SKIPPED))\))+) in `)},
+	{name: "jasmine-spec-reporter", typ: Test, count: lazyregexp.New(`(?m)^Executed (?P<total>\d+) of \d+ specs?(?: \(?(?:SUCCESS|INCOMPLETE|PENDING|(?P<failed>\d+) FAILED|\d+ (?:PENDING|SKIPPED))\)?)* in `)}, // pending ones are not executed
 	{name: "karma", typ: Test, last: true, fail: lazyregexp.New(`(?m)^[A-Z]\w+ [\w.]+ \(.*\) .* FAILED$`),
 		count: lazyregexp.New(`(?m)(?P<of>[\w .]+(?: \([^)\n]*\))?): Executed \d+ of (?P<total>\d+)(?: \((?P<failed>\d+) FAILED\))?(?: \(skipped (?P<skipped>\d+)\))?`), none: lazyregexp.New(`: Executed 0 of 0 `)},
 	{name: "uvu", typ: Test, count: lazyregexp.New(`(?m)^\s+Total:\s+(?P<total>\d+)\n\s+Passed:\s+(?P<passed>\d+)\n\s+Skipped:\s+(?P<skipped>\d+)`)},
@@ -149,7 +149,7 @@ var formats = []format{
 	{name: "flow, sorbet, ty", typ: Type, fail: lazyregexp.New(`(?m)^Error -{5,}|https://srb\.help/\d+$|^error\[[a-z]+(?:-[a-z]+)+\]: .*\n\s+--> \S.*\.pyi?:`)},
 
 	// Linters.
-	{name: "eslint, stylelint, standard, oxlint", typ: Lint, fail: lazyregexp.New(`(?m)^✖ \d+ problems?|^\S.*: line \d+, col \d+, (?:Error|Warning) - |^\S[^:\n]*:\d+:\d+: .* \[(?:Error|Warning)/[\w@/-]+\]$|^\[\{"filePath":"|^standard: |^  [×⚠] [\w-]+\([\w-]+\): `)},
+	{name: "eslint, stylelint, standard, oxlint", typ: Lint, fail: lazyregexp.New(`(?m)^✖ \d+ problems?|^\S.*: line \d+, col \d+, (?:Error|Warning) - |^\S[^:\n]*:\d+:\d+: .* \[(?:Error|Warning)/[\w@/-]+\]$|^\[\{"filePath":"|^standard: |^  [×⚠!x] [\w-]+\([\w-]+\): `)},
 	{name: "deno lint", typ: Lint, fail: lazyregexp.New(`(?m)^\s+docs: https://(?:docs\.deno\.com/lint|lint\.deno\.land)/`)},
 	{name: "ruff, flake8, pylint", typ: Lint, fail: lazyregexp.New(`(?m)^\S[^:\n]*:\d+:\d+: [A-Z]{1,4}\d{3,4}\b|^[A-Z]{1,4}\d{3,4} (?:\[\*\] )?.*\n\s+--> |^\*{13} Module `)},
 	{name: "golangci-lint, staticcheck", typ: Lint, fail: lazyregexp.New(`(?m)^\S+\.go:\d+(?::\d+)?: .* \((?:[a-z][\w-]+|(?:SA|ST|S|U|QF)\d+)\)$|^\d+ issues:$`)},
