@@ -291,16 +291,16 @@ func hasDigit(w string) bool { return strings.ContainsAny(w, digits) }
 // such as FB_PAGE_TOKEN, names a secret.
 const (
 	// places are words for a place in a list or a stream, which the next request names.
-	places = " page pagination paging paginator next prev previous cursor continuation continue resume sync delta scroll position start end last marker stop begin first after before forward forwards backward backwards skip sequence idempotency dedup deduplication "
+	places = " page pagination paging paginator next prev previous cursor continuation continue resume sync delta scroll position start end last marker stop begin first after before forward forwards backward backwards skip sequence idempotency dedup deduplication resumption watermark bookmark checkpoint offset "
 	// values are words for a value in a design or in a text that a model reads.
-	values = " design color colour theme spacing font style radius shadow typography eos bos pad unk sep cls mask eot sot eod special max min num total "
+	values = " design semantic color colour theme spacing font style radius shadow typography eos bos pad unk sep cls mask eot sot eod special max min num total "
 	// beside are words that stand with those and say nothing alone.
-	beside = " new batch list result results item items record records event events change changes query search upload of the per "
+	beside = " new batch list result results item items record records event events change changes query search upload of the per ms "
 	// capital are the words of these that count in capitals too: SYNC_TOKEN is a
 	// variable, and most variables name secrets.
 	capital = " next prev previous cursor continuation pagination after before skip eos bos pad unk sep cls mask max min "
 	// behind are words after token which show that the name does not name a secret.
-	behind = " ids count counts type types class len length limit budget usage size index family font weight height color colour spacing radius shadow theme style "
+	behind = " ids count counts type types class len length limit budget usage size index family font weight height color colour spacing radius shadow theme style address symbol decimals supply "
 )
 
 // lookback bounds the part of a name that is known before the word token, in bytes.

@@ -8,8 +8,17 @@ import (
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
-// timing is the line above a cue in SRT and VTT.
-var timing = lazyregexp.New(`(?m)^[ \t]*(-?[0-9:.,]{4,20})[ \t]*-+>[ \t]*(-?[0-9:.,]{4,20})(?:[ \t].*)?$`)
+// stamp is a time in such a line. Programs that translate or lay out a text put blanks into
+// it, or signs of full width.
+const stamp = `-?[0-9:.,](?:[ \t]*[:.,：，．][ \t]*[0-9]|[0-9:.,：，．]){3,20}`
+
+// timing is the line above a cue in SRT and VTT. Word processors and pages change its arrow.
+var timing = lazyregexp.New(`(?m)^[ \t]*(` + stamp + `)[ \t]*(?:[-–—]+(?:>|&gt;)|[→⟶⇒])[ \t]*(` + stamp + `)(?:[ \t].*)?$`)
+
+var narrow = strings.NewReplacer(" ", "", "\t", "", "：", ":", "，", ",", "．", ".")
+
+// pairs is the line above a cue in SBV.
+var pairs = lazyregexp.New(`(?m)^(\d{1,2}:\d\d:\d\d\.\d{3}),(\d{1,2}:\d\d:\d\d\.\d{3})$`)
 
 // readCues reads SRT and VTT: blocks of lines, in each a line with times and
 // below it text. Blocks without times are counters, notes, styles and regions.
@@ -30,8 +39,8 @@ func readCues(s, format string) Collector {
 		case m != nil:
 			flush()
 			note, held = false, ""
-			start, ok := ParseTime(strings.TrimPrefix(m[1], "-"))
-			end, ok2 := ParseTime(strings.TrimPrefix(m[2], "-"))
+			start, ok := ParseTime(narrow.Replace(strings.TrimPrefix(m[1], "-")))
+			end, ok2 := ParseTime(narrow.Replace(strings.TrimPrefix(m[2], "-")))
 			if !ok || !ok2 {
 				c.fault("with times that cannot be read, left out")
 				note = true
@@ -92,6 +101,7 @@ func counter(line string) bool {
 var (
 	voice    = lazyregexp.New(`(?i)<v(?:\.[^\s<>]*)?[ \t]+([^<>\n]{1,200})>`)
 	tag      = lazyregexp.New(`(?i)</?(?:v|c|i|b|u|s|em|strong|font|span|lang|ruby|rt|rp|br)(?:[.\s][^<>]*)?/?>|<\d[\d:.]{3,15}>`)
+	reading  = lazyregexp.New(`<rt>[^<]*(?:</rt>)?`)         // of the signs before it
 	override = lazyregexp.New(`\{\\[^{}]*\}|\{[yY]:[a-z]\}`) // of ASS, as SRT files often have them
 	spaces   = lazyregexp.New(`[ \t\p{Zs}]+`)
 )
@@ -143,7 +153,7 @@ func (q Cue) voices() []Cue {
 func (q *Cue) clean(format string) {
 	s := q.Text
 	if format == "srt" || format == "vtt" {
-		s = tag.ReplaceAllStringFunc(s, dropMarkup)
+		s = tag.ReplaceAllStringFunc(reading.ReplaceAllStringFunc(s, dropMarkup), dropMarkup)
 		s = override.ReplaceAllStringFunc(s, dropMarkup)
 		s = strings.NewReplacer(`\N`, "\n", `\h`, " ").Replace(s)
 		s = html.UnescapeString(s)
@@ -198,7 +208,7 @@ func Label(s string) string {
 }
 
 // speakerLine is a line that begins with its speaker.
-var speakerLine = lazyregexp.New(`^(?:(>>|-)\s*)?([\p{Lu}\p{Lo}][\p{L}\p{M}\d.'’-]{0,30}(?: [\p{Lu}\p{Lo}\d][\p{L}\p{M}\d.'’-]{0,30}){0,3})\s?:\s+(.*)$`)
+var speakerLine = lazyregexp.New(`^(?:(>>|-)\s*)?\[?([\p{Lu}\p{Lo}][\p{L}\p{M}\d._'’-]{0,30}(?: [\p{Lu}\p{Lo}\d][\p{L}\p{M}\d._'’-]{0,30}){0,3})\]?(?: ?\([^()]{1,20}\))?\s?:\s+(.*)$`)
 
 // split finds speakers that are written into the text, as in "Ann: Hello". A
 // name counts if it comes back, or if most of the text is written that way: a

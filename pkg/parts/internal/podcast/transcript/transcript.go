@@ -90,7 +90,7 @@ func (t Transcript) Between(from, to float64) string {
 // cues are repaired and listed in Repairs; if nothing is usable, the error is a hint
 // what to give.
 func Parse(b []byte) (Transcript, error) {
-	s := decode(b)
+	s := pairs.ReplaceAllString(decode(b), "$1 --> $2")
 	if strings.ContainsRune(s, 0) {
 		return Transcript{}, fmt.Errorf("this is not a transcript: it has NUL bytes; give an SRT, VTT, JSON or text file")
 	}
@@ -102,6 +102,8 @@ func Parse(b []byte) (Transcript, error) {
 	switch {
 	case trimmed == "":
 		return Transcript{}, fmt.Errorf("the transcript is empty; give an SRT, VTT, JSON or text file")
+	case page.MatchString(trimmed):
+		return Transcript{}, fmt.Errorf("the transcript is HTML, which is not read here; give an SRT, VTT, JSON or text file")
 	case trimmed[0] == '{' || trimmed[0] == '[' && looksJSON(trimmed):
 		c, err = readJSON(trimmed)
 	case strings.HasPrefix(trimmed, "WEBVTT"):
@@ -392,8 +394,8 @@ func wide(b []byte, low int) string {
 	return string(utf16.Decode(units))
 }
 
-// zeros reports whether every other byte, from the given one, is nearly always
-// zero: UTF-16 of a Western language without a mark.
+// zeros reports whether every other byte, from the given one, is often zero, and no
+// other byte is: UTF-16 without a mark, of any language, since times and line ends are ASCII.
 func zeros(b []byte, from int) bool {
 	b = b[:min(len(b), 400)]
 	if len(b) < 8 {
@@ -407,7 +409,7 @@ func zeros(b []byte, from int) bool {
 			other++
 		}
 	}
-	return other == 0 && n*10 >= len(b)/2*8
+	return other == 0 && n*4 >= len(b)/2
 }
 
 // mostlyUTF8 reports whether b is UTF-8 but for a few broken bytes, rather than
@@ -443,9 +445,13 @@ func decodeCP1252(b []byte) string {
 
 var (
 	// at is a line that begins with a time, in brackets or not.
-	at = lazyregexp.New(`^[\[(]?((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)[\])]?(?:\s*[-–—]\s+|\s+|$)(.*)$`)
+	at = lazyregexp.New(`^(?:[\[(]((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)[\])](?:\s*[-–—]\s+)?\s*|((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)(?:\s*[-–—]\s+|\s+|$))(.*)$`)
+	// label is a line of LRC about the file.
+	label = lazyregexp.New(`^\[(?:ti|ar|al|au|by|re|ve|la|length|offset|tool):[^\]]*\]$`)
+	// page is the beginning of a page, or of the HTML that podcasts publish.
+	page = lazyregexp.New(`(?i)^<(?:!doctype html|html|head|body|cite|time|p)[\s>]`)
 	// by is a line with a speaker and a time, as in "Ann Lee  00:01:02".
-	by = lazyregexp.New(`^(\p{L}[\p{L}\p{M}\d .'’-]{0,60}?)[ \t]*[\[(]?((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)[\])]?$`)
+	by = lazyregexp.New(`^(\p{L}[\p{L}\p{M}\d .'’-]{0,60}?)[ \t]*[\[(]?((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)[\])]?:?$`)
 )
 
 // readPlain reads text: paragraphs, or lines with a time before them.
@@ -461,10 +467,13 @@ func readPlain(s string) Collector {
 	}
 	for line := range strings.SplitSeq(s, "\n") {
 		line = strings.TrimSpace(line)
+		if label.MatchString(line) {
+			continue
+		}
 		if m := at.FindStringSubmatch(line); m != nil {
-			if t, ok := ParseTime(m[1]); ok {
+			if t, ok := ParseTime(m[1] + m[2]); ok {
 				flush()
-				q, timed = Cue{Start: t, Text: m[2] + "\n"}, true
+				q, timed = Cue{Start: t, Text: m[3] + "\n"}, true
 				continue
 			}
 		}

@@ -49,6 +49,13 @@ func TestParseTranscript(t *testing.T) {
 		{"said twice, srt", "1\n00:00:01,000 --> 00:00:02,000\nNo.\n\n2\n00:00:02,000 --> 00:00:03,000\nNo.\n", "1-2 : No.\n2-3 : No.\n", ""},
 		{"said twice, vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\nNo.\n\n00:02.000 --> 00:03.000\nNo.\n\n00:03.000 --> 00:04.000\nNo.\nI said no.\n\n00:04.000 --> 00:05.000\nGood.\n", "1-2 : No.\n2-3 : No.\n3-4 : No. I said no.\n4-5 : Good.\n", ""},
 		{"shown again for a moment", "WEBVTT\n\n00:01.000 --> 00:02.000\nNo.\n\n00:02.000 --> 00:02.010\nNo.\n\n00:03.000 --> 00:04.000\nGood.\n", "1-2.01 : No.\n3-4 : Good.\n", "1 cues repeated, joined"},
+		{"times with blanks, of full width", "1\n00: 00: 01, 000 --> 00: 00: 02, 000\na\n\n2\n00：00：03，000 --> 00：00：04，000\nb\n\n3\n00:00:05 ,000 --> 00:00:06 ,000  X1:1\nc\n", "1-2 : a\n3-4 : b\n5-6 : c\n", ""},
+		{"arrows of word processors and pages", "1\n00:00:01,000 –> 00:00:02,000\na\n\n2\n00:00:03,000 → 00:00:04,000\nb\n\n3\n00:00:05,000 --&gt; 00:00:06,000\nc\n", "1-2 : a\n3-4 : b\n5-6 : c\n", ""},
+		{"sbv", "0:00:01.000,0:00:02.000\na\n\n0:00:03.000,0:00:04.000\nb\n", "1-2 : a\n3-4 : b\n", ""},
+		{"lrc", "[ti:Song]\n[00:12.00]One\n[00:15.30]Two\n", "12-15.3 : One\n15.3-15.3 : Two\n", ""},
+		{"speakers of WhisperX, scripts and Rev", "1\n00:00:01,000 --> 00:00:02,000\n[SPEAKER_00]: a\n\n2\n00:00:02,000 --> 00:00:03,000\nANN LEE (V.O.): b\n", "1-2 SPEAKER_00: a\n2-3 ANN LEE: b\n", ""},
+		{"who and when, with a colon", "Speaker 1 (00:01):\na\n\nSpeaker 2 (00:05):\nb\n", "1-5 Speaker 1: a\n5-5 Speaker 2: b\n", ""},
+		{"a reading above signs", "WEBVTT\n\n00:01.000 --> 00:02.000\n<ruby>漢<rt>かん</rt></ruby>字\n", "1-2 : 漢字\n", ""},
 		{"control characters", "WEBVTT\n\n00:00.000 --> 00:01.000\na\x1b[31mb\u202ec\u200b\n", "0-1 : a[31mbc\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -159,5 +166,24 @@ func TestScrollingAndVoices(t *testing.T) {
 		if s := strings.Join(list, "|"); s != c.want {
 			t.Errorf("%s: %s, want %s", name, s, c.want)
 		}
+	}
+}
+
+// UTF-16 without a mark is read in any script, and a page is refused as one.
+func TestWideAndPages(t *testing.T) {
+	for _, text := range []string{"Привет, это длинная строка речи о хлебе и о том, как его пекут дома", "こんにちは、これはパンについての長い話です"} {
+		for low := range 2 {
+			var b []byte
+			for _, u := range utf16.Encode([]rune("1\n00:00:01,000 --> 00:00:02,000\n" + text + "\n")) {
+				pair := []byte{byte(u), byte(u >> 8)}
+				b = append(b, pair[low], pair[1-low])
+			}
+			if got, err := Parse(b); err != nil || show(got) != "1-2 : "+text+"\n" {
+				t.Errorf("%s: %q, %v", text, show(got), err)
+			}
+		}
+	}
+	if _, err := Parse([]byte("<cite>Ann:</cite>\n<time>0:00</time>\n<p>Hello.</p>\n")); err == nil || !strings.Contains(err.Error(), "is HTML") {
+		t.Error(err)
 	}
 }

@@ -65,6 +65,8 @@ func TestEvents(t *testing.T) {
 			[]string{"03-18 08:00Z 1h0m0s s", "03-25 08:00Z 1h0m0s s", "04-01 07:00Z 1h0m0s s", "04-08 07:00Z 1h0m0s s"}},
 		{"the same by the name Windows has", event("DTSTART;TZID=W. Europe Standard Time:20260318T090000\nDTEND;TZID=W. Europe Standard Time:20260318T100000\nRRULE:FREQ=WEEKLY;COUNT=4\nSUMMARY:s\n"), "UTC", "20260301", "20260501",
 			[]string{"03-18 08:00Z 1h0m0s s", "03-25 08:00Z 1h0m0s s", "04-01 07:00Z 1h0m0s s", "04-08 07:00Z 1h0m0s s"}},
+		{"a time with dashes, and a zone as Outlook shows it", event("DTSTART;TZID=Eastern Time (US & Canada):2026-04-01T09:00:00\nSUMMARY:s\n"), "UTC", "20260301", "20260501",
+			[]string{"04-01 13:00Z 0s s"}},
 		{"a longer form of a name", event("DTSTART;TZID=/example.org/20260101_1/America/New_York:20260305T090000\nDURATION:PT30M\nRRULE:FREQ=DAILY;INTERVAL=3;COUNT=2\nSUMMARY:s\n"), "UTC", "20260301", "20260501",
 			[]string{"03-05 14:00Z 30m0s s", "03-08 13:00Z 30m0s s"}},
 		{"a time that is skipped counts by the offset before", event("DTSTART;TZID=Europe/Berlin:20260328T023000\nRRULE:FREQ=DAILY;COUNT=3\nSUMMARY:s\n"), "UTC", "20260301", "20260501",
@@ -120,7 +122,7 @@ func TestWhatIsNotUnderstoodIsSaid(t *testing.T) {
 	if len(got) != 1 || got[0] != "04-01 07:00Z 0s s" {
 		t.Errorf("%q", got)
 	}
-	if all := strings.Join(c.notes, "\n"); !strings.Contains(all, "Mars/Olympus") || !strings.Contains(all, `"broken" left out`) {
+	if all := strings.Join(c.notes, "\n"); !strings.Contains(all, "Mars/Olympus") || !strings.Contains(all, `"broken" is left out`) {
 		t.Errorf("%q", all)
 	}
 }
@@ -247,6 +249,21 @@ func TestFoldsAnywhere(t *testing.T) {
 			if err != nil || parts[0].parts[0].text("SUMMARY") != summary {
 				t.Fatalf("folded at %d by %q: %v %q", at-from, fold, err, got)
 			}
+		}
+	}
+}
+
+// Lines may end in any of the three ways.
+func TestLineEnds(t *testing.T) {
+	const text = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nDTSTART:20260401T090000Z\nSUMMARY:Gr\xc3\n \xb6\xc3\x9fe\nEND:VEVENT\nEND:VCALENDAR\n"
+	for _, end := range []string{"\n", "\r\n", "\r"} {
+		got, err := decode([]byte(strings.ReplaceAll(text, "\n", end)), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, err := parseICS(got)
+		if err != nil || len(parts) != 1 || len(parts[0].parts) != 1 || parts[0].parts[0].text("SUMMARY") != "Größe" {
+			t.Errorf("%q: %+v, %v", end, parts, err)
 		}
 	}
 }

@@ -114,6 +114,9 @@ var folds = lazyregexp.New(`\r*\n[ \t]`)
 // of a character, so they are put together before.
 func decode(b []byte, label string) (string, error) {
 	if !bytes.Contains(b[:min(len(b), 64)], []byte{0}) { // not UTF-16
+		if !bytes.Contains(b, []byte{'\n'}) {
+			b = bytes.ReplaceAll(b, []byte{'\r'}, []byte{'\n'})
+		}
 		b = folds.Regexp().ReplaceAll(b, nil)
 	}
 	return fetch.Decode(b, label)

@@ -37,7 +37,7 @@ func expand(files []*part, here zone, from, to time.Time) (*calendar, error) {
 		if err := c.group(groups[id]); errors.Is(err, errDense) || errors.Is(err, errMany) {
 			return nil, err
 		} else if err != nil {
-			c.note("event %q left out: %v", spelling.Clip(fetch.OneLine(groups[id][0].text("SUMMARY"), 60), 60), err)
+			c.note("event %q is left out, or some of its times are: %v", spelling.Clip(fetch.OneLine(groups[id][0].text("SUMMARY"), 60), 60), err)
 		}
 	}
 	slices.SortStableFunc(c.events, func(a, b occasion) int {

@@ -128,7 +128,7 @@ func lookup(name string) (zone, bool) {
 	low := strings.ToLower(name)
 	// Outlook counts names that stand twice, and some say which half of the year it is.
 	alike, _, _ := strings.Cut(strings.NewReplacer(" daylight time", " standard time", " summer time", " standard time").Replace(low), " time ")
-	name = cmp.Or(windows()[low], windows()[strings.TrimSuffix(alike, " time")+" time"], name)
+	name = cmp.Or(windows()[low], windows()[strings.TrimSuffix(alike, " time")+" time"], windows()[strings.TrimSuffix(strings.TrimSuffix(low, " (us & canada)"), " time")+" standard time"], name)
 	tries := []string{name}
 	if parts := strings.Split(name, "/"); len(parts) > 2 { // /example.org/20260101/Europe/Berlin
 		tries = append(tries, strings.Join(parts[len(parts)-2:], "/"), strings.Join(parts[len(parts)-3:], "/"))

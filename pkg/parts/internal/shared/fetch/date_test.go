@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -22,6 +23,8 @@ func TestFeedDate(t *testing.T) {
 		"Sept 8, 2026 06:00 PDT":                       "2026-09-08T13:00:00Z",
 		"8 September 2026 06:00:00 EDT":                "2026-09-08T10:00:00Z",
 		"Fri,01 May 26 06:00:00 GMT":                   "2026-05-01T06:00:00Z",
+		"fri, 01 may 2026 06:00:00 msk":                "2026-05-01T03:00:00Z",
+		"Fri, 01 May 2026 06:00:00 + 0300":             "2026-05-01T03:00:00Z",
 		"2026-05-01T06:00:00+03":                       "2026-05-01T03:00:00Z",
 		"2026-05-01 06:00 MSK":                         "2026-05-01T03:00:00Z",
 		"2026-05-01T06:00:00Z":                         "2026-05-01T06:00:00Z",
@@ -36,6 +39,21 @@ func TestFeedDate(t *testing.T) {
 		got, ok := FeedDate(s)
 		if ok != (want != "") || ok && got.UTC().Format(time.RFC3339) != want {
 			t.Errorf("%q is %v, %v; want %q", s, got, ok, want)
+		}
+	}
+}
+
+// Text that is UTF-8 is read so, whatever it or its server names; a name counts for other bytes.
+func TestDecode(t *testing.T) {
+	const prolog = `<?xml version="1.0" encoding="%s"?>`
+	for _, c := range []struct{ declared, label, bytes string }{
+		{"ISO-8859-1", "", "Zoë – naïve"}, {"windows-1251", "", "Zoë – naïve"}, {"utf-16", "", "Zoë – naïve"}, {"UTF-16LE", "", "Zoë – naïve"}, {"utf-8", "iso-8859-1", "Zoë – naïve"},
+		{"ISO-8859-1", "", "Zo\xeb \x96 na\xefve"}, {"utf-8", "", "Zo\xeb \x96 na\xefve"}, {"", "windows-1252", "Zo\xeb \x96 na\xefve"},
+	} {
+		text := strings.Replace(prolog, "%s", c.declared, 1)
+		got, err := Decode([]byte(text+c.bytes), c.label)
+		if err != nil || got != text+"Zoë – naïve" {
+			t.Errorf("%+q: %q, %v", c, got, err)
 		}
 	}
 }

@@ -29,8 +29,8 @@ func Configured[V any](what string, m map[string]V) string {
 var declared = lazyregexp.New(`(?i)^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([a-z0-9._:-]{1,40})["']`)
 
 // Decode makes UTF-8 of an answer's body: by its byte order mark, the charset
-// its server names, or the one it names itself. What claims to be UTF-8, or
-// nothing, and is not, is read as Windows-1252, as browsers do.
+// its server names, or the one it names itself, unless the bytes show that it is UTF-8. What claims to
+// be UTF-8, or nothing, and is not, is read as Windows-1252, as browsers do.
 func Decode(body []byte, label string) (string, error) {
 	name := strings.ToLower(strings.TrimSpace(label))
 	switch {
@@ -45,7 +45,13 @@ func Decode(body []byte, label string) (string, error) {
 			name = strings.ToLower(string(m[1]))
 		}
 	}
+	if strings.HasPrefix(name, "utf-16") && bytes.IndexByte(body, 0) < 0 && !bytes.HasPrefix(body, []byte("\xff\xfe")) && !bytes.HasPrefix(body, []byte("\xfe\xff")) {
+		name = "" // a program that wrote UTF-8 kept the name of its strings
+	}
 	enc, canonical := charset.Lookup(name)
+	if oneByte := strings.HasPrefix(canonical, "windows-") || strings.HasPrefix(canonical, "iso-8859-"); oneByte && utf8.Valid(body) {
+		name, enc = "", nil // text in those that has other signs than ASCII is not UTF-8 by chance
+	}
 	if name != "" && enc == nil {
 		return "", fmt.Errorf("it says that its text is in %q, which is not known here", spelling.Clip(name, 40))
 	}
@@ -177,8 +183,8 @@ var zones = map[string]int{
 var (
 	weekday    = lazyregexp.New(`^(?i:mon|tue|wed|thu|fri|sat|sun)[a-z]*[,.]?\s*`)
 	september  = lazyregexp.New(`(?i)\bsept\b\.?`)
-	named      = lazyregexp.New(`^(.*\d)\s*([A-Z]{1,4})(?:\s*\([^)]*\))?$`)
-	offsetZone = lazyregexp.New(`^(.*\d)\s*(?:(?i:gmt|utc)\s*)?([+-])(\d{1,2})(?::?(\d\d))?(?:\s*\([^)]*\))?$`)
+	named      = lazyregexp.New(`^(.*\d)\s*([A-Za-z]{1,4})(?:\s*\([^)]*\))?$`)
+	offsetZone = lazyregexp.New(`^(.*\d)\s*(?:(?i:gmt|utc)\s*)?([+-])\s?(\d{1,2})(?::?(\d\d))?(?:\s*\([^)]*\))?$`)
 	clockTime  = lazyregexp.New(`\d:\d\d`)
 )
 
@@ -201,7 +207,7 @@ func FeedDate(s string) (time.Time, bool) {
 		s, offset = m[1], seconds/60
 	} else if m := named.FindStringSubmatch(s); m != nil {
 		known := false
-		if offset, known = zones[m[2]]; !known {
+		if offset, known = zones[strings.ToUpper(m[2])]; !known {
 			return time.Time{}, false
 		}
 		s = m[1]

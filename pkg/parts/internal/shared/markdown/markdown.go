@@ -88,18 +88,40 @@ func Read(src string) Page {
 
 // withoutMatter puts empty lines in the place of front matter.
 func withoutMatter(src string) string {
-	fence, rest, ok := strings.Cut(src, "\n")
-	if fence = strings.TrimRight(fence, " \t"); !ok || fence != "---" && fence != "+++" {
+	_, body, ok := CutMatter(src)
+	if !ok {
 		return src
 	}
-	n := 1
-	for line := range strings.Lines(rest) {
-		n++
-		if strings.TrimRight(line, " \t\n") == fence {
-			return strings.Repeat("\n", n) + strings.Join(strings.SplitAfter(src, "\n")[n:], "")
-		}
+	return strings.Repeat("\n", strings.Count(src[:len(src)-len(body)], "\n")) + body
+}
+
+// A FrontMatter is the front matter of a text in YAML or TOML, with its fences.
+type FrontMatter struct{ Open, Lines, Close string }
+
+// CutMatter takes front matter in YAML or TOML off a text that begins with it. Blanks may stand
+// behind a fence, a language behind the first one, and YAML may end with three dots.
+func CutMatter(src string) (m FrontMatter, body string, ok bool) {
+	open, rest, ok := strings.Cut(src, "\n")
+	m.Open = strings.TrimRight(open, " \t")
+	fence, dots := "---", "..."
+	switch m.Open {
+	case "---", "---yaml", "---yml":
+	case "---toml":
+		dots = fence
+	case "+++":
+		fence, dots = "+++", "+++"
+	default:
+		return m, src, false
 	}
-	return src
+	at := 0
+	for line := range strings.Lines(rest) {
+		if end := strings.TrimRight(line, " \t\n"); end == fence || end == dots {
+			m.Lines, m.Close = rest[:at], end
+			return m, rest[at+len(line):], true
+		}
+		at += len(line)
+	}
+	return m, src, false
 }
 
 // bare is an address in prose.
@@ -261,6 +283,7 @@ func level(tag string) bool { return len(tag) == 2 && tag[0] == 'h' && tag[1] >=
 // several. What has the name of an earlier one gets a number.
 func (p Page) heading(title string, seen map[string]int) {
 	own := Anchor(strings.TrimSpace(title))
+	p.Anchors[Anchor(title)] = true // GitHub keeps the blank behind an image
 	name := own
 	for _, taken := seen[name]; taken; _, taken = seen[name] {
 		seen[own]++
@@ -285,7 +308,7 @@ func Anchor(title string) string {
 			return r
 		}
 		return -1
-	}, strings.ToLower(title))
+	}, strings.ToLower(strings.ReplaceAll(title, "İ", "i̇")))
 }
 
 // Literal returns the text that a piece of source stands for, with escapes and character

@@ -42,6 +42,16 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
+// Front matter that ends with three dots is none of the text, and letters become small as
+// forges have them.
+func TestAnchorsOfEdges(t *testing.T) {
+	for text, want := range map[string]string{"---\ntitle: x\n...\n\n# After": "after", "---yaml\ntitle: x\n--- \n\n# After": "after", "## İstanbul": "i̇stanbul", "## ![img](x.png) Alt": "-alt"} {
+		if p := Read(text); !p.Anchors[want] || p.Anchors["title-x"] {
+			t.Errorf("%q: %q is missing in %v", text, want, p.Anchors)
+		}
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add("[a](https://x/(y)) <https://z> `[no](q)` [r]: u\n```\nx\n```\n# H\n<h2>a</h2>\n[^1]: b")
 	f.Fuzz(func(t *testing.T, s string) {

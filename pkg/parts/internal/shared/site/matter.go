@@ -13,6 +13,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/markdown"
 )
 
 // A Matter is the front matter of a post. What is not set stays as it was
@@ -22,7 +23,8 @@ type Matter struct {
 	JSON   bool           // an object, else the same
 	Values map[string]any // as they were read; nil if they could not be
 	blocks []block
-	tail   string // of JSON, between its last value and its end
+	tail   string               // of JSON, between its last value and its end
+	front  markdown.FrontMatter // as it was read, for its fences
 }
 
 // A block is a top-level key with its lines, or lines without a key.
@@ -34,26 +36,16 @@ func Split(text string) (m Matter, body string) {
 	if m, body, ok := splitJSON(text); ok {
 		return m, body
 	}
-	fence, rest, ok := strings.Cut(text, "\n")
-	fence = strings.TrimRight(fence, " \t")
-	if !ok || fence != "---" && fence != "+++" {
+	front, body, ok := markdown.CutMatter(text)
+	if !ok {
 		return Matter{}, strings.TrimSpace(text)
 	}
-	head, body, ok := strings.Cut("\n"+rest, "\n"+fence+"\n")
-	if !ok {
-		if head, ok = strings.CutSuffix("\n"+rest, "\n"+fence); !ok {
-			return Matter{}, strings.TrimSpace(text)
-		}
-		body = ""
-	}
-	m = Matter{TOML: fence == "+++"}
-	if head != "" {
-		head = head[1:] + "\n" // its last line ends where the fence begins
-	}
+	m = Matter{TOML: front.Open == "+++" || front.Open == "---toml", front: front}
+	head := front.Lines
 	if m.TOML {
 		_ = toml.Unmarshal([]byte(head), &m.Values)
 	} else {
-		_ = yaml.Unmarshal([]byte(head), &m.Values)
+		_ = yaml.UnmarshalWithOptions([]byte(head), &m.Values, yaml.AllowDuplicateMapKey()) // the last one counts, as for most generators
 	}
 	m.blocks = blocks(head, m.TOML)
 	return m, strings.TrimSpace(body)
@@ -243,13 +235,13 @@ func (m Matter) String() string {
 		}
 		return "{" + strings.Join(raws, ",") + cmp.Or(m.tail, "\n") + "}\n"
 	}
-	fence := map[bool]string{true: "+++\n", false: "---\n"}[m.TOML]
+	fence := map[bool]string{true: "+++", false: "---"}[m.TOML]
 	var b strings.Builder
-	b.WriteString(fence)
+	b.WriteString(cmp.Or(m.front.Open, fence) + "\n")
 	for _, x := range m.blocks {
 		b.WriteString(x.raw)
 	}
-	b.WriteString(fence)
+	b.WriteString(cmp.Or(m.front.Close, fence) + "\n")
 	return b.String()
 }
 
@@ -349,7 +341,9 @@ func NewDate(s string) Date {
 	switch s = strings.TrimSpace(s); {
 	case err != nil || len(s) == len(time.DateOnly):
 		return Date(s)
-	case hasZone.MatchString(s):
+	case !strings.Contains(s, ":"):
+		return Date(t.Format(time.DateOnly))
+	case hasZone.MatchString(strings.ToUpper(s)):
 		return Date(t.Format(time.RFC3339))
 	}
 	return Date(t.Format("2006-01-02T15:04:05"))
@@ -359,9 +353,12 @@ var hasZone = lazyregexp.New(`(?:Z|[+-]\d\d:?\d\d)$`)
 
 // ParseDate reads a day or a point in time as front matter has them.
 func ParseDate(s string) (t time.Time, err error) {
-	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01-02 15:04:05 -0700", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04"} {
-		if t, err = time.Parse(layout, strings.TrimSpace(s)); err == nil {
-			return t, nil
+	given := strings.Replace(strings.ToUpper(strings.TrimSpace(s)), "T", " ", 1)
+	for _, clock := range []string{"", " 15:04:05", " 15:04"} {
+		for _, zone := range []string{"", "Z07:00", " Z07:00", "Z0700", " Z0700"} {
+			if t, err = time.Parse("2006-1-2"+clock+zone, given); err == nil && (clock != "" || zone == "") {
+				return t, nil
+			}
 		}
 	}
 	return time.Time{}, fmt.Errorf("%q is no date: write it as 2026-11-21 or 2026-11-21T09:00:00+01:00", s)

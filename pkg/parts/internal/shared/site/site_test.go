@@ -160,3 +160,25 @@ func TestRecent(t *testing.T) {
 		t.Errorf("named a: %v", list)
 	}
 }
+
+// Front matter is found whichever way its fences are written, and keeps them.
+func TestFences(t *testing.T) {
+	for in, out := range map[string]string{
+		"---\ntitle: A\n...\nBody": "---\ntitle: A\n...\n", "---\ntitle: A\n--- \nBody": "---\ntitle: A\n---\n", "---yaml\ntitle: A\n---\nBody": "---yaml\ntitle: A\n---\n",
+		"---toml\ntitle = \"A\"\n---\nBody": "---toml\ntitle = \"A\"\n---\n", "+++ \r\ntitle = 'A'\r\n+++\t\r\nBody": "+++\ntitle = 'A'\n+++\n", "---\ntitle: B\ntitle: A\n---\nBody": "---\ntitle: B\ntitle: A\n---\n",
+	} {
+		if m, body := Split(in); m.Text("title") != "A" || body != "Body" || m.String() != out {
+			t.Errorf("%q: %q, %q, %q", in, m.Text("title"), body, m)
+		}
+	}
+}
+
+// Dates are read in each form that YAML and generators know.
+func TestDateForms(t *testing.T) {
+	for in, want := range map[string]string{"2026-1-5": "2026-01-05", "2026-11-05 09:00:00 +01:00": "2026-11-05T09:00:00+01:00", "2026-11-05T09:00:00+0100": "2026-11-05T09:00:00+01:00", "2026-11-05 09:00 +0100": "2026-11-05T09:00:00+01:00",
+		"2026-11-05T09:00+01:00": "2026-11-05T09:00:00+01:00", "2026-11-05 09:00:00 Z": "2026-11-05T09:00:00Z", "2026-11-05t09:00:00z": "2026-11-05T09:00:00Z", "2026-11-05T09:00": "2026-11-05T09:00:00", "2026-11-05": "2026-11-05"} {
+		if got := NewDate(in); string(got) != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
