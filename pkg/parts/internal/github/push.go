@@ -28,9 +28,11 @@ const origin = "origin"
 
 // checkoutInput is the input of github_pr_checkout.
 type checkoutInput struct {
-	Number int `json:"number" jsonschema:"minimum=1,description=The pull request's"`
-	about
+	Number int    `json:"number" jsonschema:"minimum=1,description=The pull request's"`
+	Repo   string `json:"repo,omitempty" jsonschema:"description=owner/name; default the workspace's"`
 }
+
+func (in checkoutInput) repository() string { return in.Repo }
 
 // person is the git of the one whose machine it is, for what only their login may do.
 func (a *api) person() git.User { return git.User{Dir: a.env.Files.Dir(), Alone: true} }
