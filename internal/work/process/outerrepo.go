@@ -67,7 +67,7 @@ func RepositoryNotes(root string, sandboxed bool, show []string) (notes []string
 	}
 	for _, filter := range localFilters(common) {
 		for _, attributes := range []string{path.Join(top, ".gitattributes"), path.Join(common, "info", "attributes"), path.Join(dir, "info", "attributes")} {
-			if b, err := small(attributes); err == nil && slices.Contains(strings.Fields(string(b)), "filter="+filter) {
+			if b, err := readSmall(attributes); err == nil && slices.Contains(strings.Fields(string(b)), "filter="+filter) {
 				notes = append(notes, fmt.Sprintf("files with the filter %q cannot be committed by adroit: it is of the repository's own settings, whose programs adroit does not run; git add and git commit, by you, run it", filter))
 				break
 			}
@@ -76,8 +76,8 @@ func RepositoryNotes(root string, sandboxed bool, show []string) (notes []string
 	return notes
 }
 
-// small reads a small file that is no link: a project may have brought it.
-func small(name string) ([]byte, error) {
+// readSmall reads a small file that is no link: a project may have brought it.
+func readSmall(name string) ([]byte, error) {
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func small(name string) ([]byte, error) {
 // borrowed returns the directories of objects from which a repository takes what it lacks.
 func borrowed(common string) (dirs []string) {
 	objects := path.Join(common, "objects")
-	b, err := small(path.Join(objects, "info", "alternates"))
+	b, err := readSmall(path.Join(objects, "info", "alternates"))
 	if err != nil {
 		return nil
 	}
@@ -125,7 +125,7 @@ func hiddenByDefault(root, p string) bool {
 
 // localFilters returns the filters that a repository's own settings have for what is committed.
 func localFilters(common string) (names []string) {
-	b, err := small(path.Join(common, "config"))
+	b, err := readSmall(path.Join(common, "config"))
 	if err != nil {
 		return nil
 	}
