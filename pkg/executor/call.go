@@ -200,7 +200,7 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done Too
 				unknown = se.Path
 			default:
 				reply := stepFailure(c.Name, se)
-				if reply.Interrupted && t.Revision >= 4 && t.leavesMachine(c) {
+				if reply.Interrupted && t.leavesMachine(c) {
 					reply.Undecided, reply.unknown = true, se.Path
 				}
 				return reply, nil

@@ -36,8 +36,11 @@ func (t *Task) publishes(c llm.Call) bool {
 // leavesMachine reports whether an interrupted call, which was reported to the model, is asked
 // about where the model makes it again: those of servers, and what publishes.
 func (t *Task) leavesMachine(c llm.Call) bool {
-	return strings.HasPrefix(c.Name, turn.Prefix("")) || t.publishes(c)
+	return t.Revision >= 4 && strings.HasPrefix(c.Name, turn.Prefix("")) || t.Revision >= asksToPublish && t.publishes(c)
 }
+
+// asksToPublish is the revision since which that holds for what publishes.
+const asksToPublish = 11
 
 // unknownAttempt adds to m the path of an earlier attempt of the call with an unknown
 // effect; "" means none.
