@@ -104,7 +104,10 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 	}
 	r.AgentDigest = p.agent
 	r.KnownWindow, r.GuessedWindow = windowOf(p.Task)
-	place := rootfs.Identity(dir)
+	place := ""
+	if r.Key != "" { // it is for this directory
+		place = rootfs.Identity(dir)
+	}
 	host, err := jobdir.Host(r.JobConfig, s.Worktree, place)
 	if err != nil {
 		return nil, errors.Join(err, rt.forget(ctx, id))

@@ -63,8 +63,8 @@ func TestBudget(t *testing.T) {
 		total += len(tool.Name) + len(tool.Description) + len(tool.Input.JSON()) + 30
 	}
 	// Four bytes make about one token in English and JSON.
-	if tokens := total / 4; tokens > 9650 {
-		t.Errorf("all tools together take about %d tokens, 9650 are allowed: shorten a description, or raise the bound here", tokens)
+	if tokens := total / 4; tokens > 10050 {
+		t.Errorf("all tools together take about %d tokens, 10050 are allowed: shorten a description, or raise the bound here", tokens)
 	} else {
 		t.Logf("about %d tokens", tokens)
 	}
