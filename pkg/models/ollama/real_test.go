@@ -30,7 +30,13 @@ func TestRealServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !c.Up(t.Context()) {
+	up := false
+	for range 20 { // each try waits for a second, which is little under load
+		if up = c.Up(t.Context()); up {
+			break
+		}
+	}
+	if !up {
 		t.Fatal("the server is not up")
 	}
 	said := func(text string) *llm.Request {
