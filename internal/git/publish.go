@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -241,33 +242,68 @@ func (g *Repo) CheckLeaks(ctx context.Context, from, to string, names *rootfs.De
 	if err != nil {
 		return err
 	}
-	added, where := additions(diff)
-	for _, f := range find(added) {
-		return &LeakError{where[min(f.Line, len(where))-1], f.Kind, f.Fingerprint}
+	for _, l := range Leaks(diff, find) {
+		return &LeakError{rootfs.Visible(fmt.Sprintf("%s:%d", l.File, l.Line)), l.Kind, l.Fingerprint}
 	}
 	return nil
 }
 
-// additions are the lines that a diff adds, and where each of them is.
-func additions(diff string) (text string, where []string) {
-	var b strings.Builder
-	file, n := "", 0
-	for l := range strings.Lines(diff) {
+// A Leak is a secret in a new line of a diff; its line is counted in the new file.
+type Leak struct {
+	File string
+	secret.Finding
+}
+
+// Leaks finds the secrets in the new lines of a diff. A hunk is looked at as
+// one text, since a key may have several lines.
+func Leaks(diff string, find func(string) []secret.Finding) []Leak {
+	var found []Leak
+	var file string
+	var text strings.Builder
+	var isNew []bool
+	start := 0
+	flush := func() {
+		for _, f := range find(text.String()) {
+			if f.Line <= len(isNew) && isNew[f.Line-1] {
+				f.Line += start - 1
+				found = append(found, Leak{file, f})
+			}
+		}
+		text.Reset()
+		isNew = isNew[:0]
+	}
+	hunk := false
+	for l := range strings.SplitSeq(diff, "\n") {
 		switch {
-		case strings.HasPrefix(l, "+++ "):
-			file = strings.TrimPrefix(strings.TrimSpace(l[4:]), "b/")
+		case strings.HasPrefix(l, "diff --git "):
+			flush()
+			hunk = false
+		case !hunk && strings.HasPrefix(l, "+++ b/"):
+			file = l[len("+++ b/"):]
 		case strings.HasPrefix(l, "@@ "):
-			_, after, _ := strings.Cut(l, "+")
-			_, _ = fmt.Sscanf(after, "%d", &n)
-		case strings.HasPrefix(l, "+"):
-			b.WriteString(l[1:])
-			where = append(where, rootfs.Visible(fmt.Sprintf("%s:%d", file, n)))
-			n++
-		case strings.HasPrefix(l, " "):
-			n++
+			flush()
+			hunk, start = true, begins(l)
+		case hunk && (strings.HasPrefix(l, "+") || strings.HasPrefix(l, " ")):
+			text.WriteString(l[1:] + "\n")
+			isNew = append(isNew, l[0] == '+')
 		}
 	}
-	return b.String(), append(where, file)
+	flush()
+	return found
+}
+
+// begins is the first line of a hunk's new side: 7 in "@@ -3,2 +7,4 @@".
+func begins(head string) int {
+	_, rest, _ := strings.Cut(head, "+")
+	end := strings.IndexAny(rest, ", ")
+	if end < 0 {
+		return 1
+	}
+	n, err := strconv.Atoi(rest[:end])
+	if err != nil {
+		return 1
+	}
+	return n
 }
 
 // DenyList has the operator's changes to the list of names, nil where they are not known.

@@ -249,3 +249,25 @@ func TestFileSecretsCommitGraph(t *testing.T) {
 		t.Errorf("found %q", values)
 	}
 }
+
+// A new line may look like the head of a file in a diff, and is searched like any other.
+func TestLeaks(t *testing.T) {
+	diff := "diff --git a/k.txt b/k.txt\n--- a/k.txt\n+++ b/k.txt\n@@ -1,2 +1,3 @@\n one\n+++ SECRET\n two\n" +
+		"@@ -9,2 +10,3 @@ one\n SECRET\n-SECRET\n+two\n+SECRET\n" +
+		"diff --git a/l.txt b/l.txt\n--- /dev/null\n+++ b/l.txt\n@@ -0,0 +1 @@\n+SECRET\n"
+	found := Leaks(diff, func(text string) (list []secret.Finding) {
+		for i, line := range strings.Split(text, "\n") {
+			if strings.Contains(line, "SECRET") {
+				list = append(list, secret.Finding{Kind: "key", Line: i + 1})
+			}
+		}
+		return list
+	})
+	var got []string
+	for _, l := range found {
+		got = append(got, fmt.Sprintf("%s:%d", l.File, l.Line))
+	}
+	if want := []string{"k.txt:2", "k.txt:12", "l.txt:1"}; !slices.Equal(got, want) {
+		t.Errorf("found in %v, want %v", got, want)
+	}
+}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/git"
@@ -18,12 +17,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
-
-// A leaked is a secret that a commit would publish.
-type leaked struct {
-	file string
-	secret.Finding
-}
 
 // checkSecrets refuses a commit whose new lines contain secrets: known values and text of
 // their shape. The message names places and kinds and not the secrets. Names that are
@@ -38,7 +31,7 @@ func checkSecrets(ctx context.Context, g *git.Repo, files *workspace.Files, s *g
 	if err != nil {
 		return explain(err)
 	}
-	found := added(r, diff)
+	found := git.Leaks(diff, r.Find)
 	for _, e := range s.Entries {
 		if !e.Untracked || len(paths) == 0 || !within(e.Path, paths) {
 			continue
@@ -48,62 +41,10 @@ func checkSecrets(ctx context.Context, g *git.Repo, files *workspace.Files, s *g
 			continue // Commit refuses a name that may not be read
 		}
 		for _, f := range r.Find(string(b)) {
-			found = append(found, leaked{e.Path, f})
+			found = append(found, git.Leak{File: e.Path, Finding: f})
 		}
 	}
 	return refused(found)
-}
-
-// added finds the secrets in the new lines of a diff. A hunk is looked at as
-// one text, since a key may have several lines.
-func added(r *secret.Redactor, diff string) []leaked {
-	var found []leaked
-	var file string
-	var text strings.Builder
-	var isNew []bool
-	start := 0
-	flush := func() {
-		for _, f := range r.Find(text.String()) {
-			if f.Line <= len(isNew) && isNew[f.Line-1] {
-				f.Line += start - 1
-				found = append(found, leaked{file, f})
-			}
-		}
-		text.Reset()
-		isNew = isNew[:0]
-	}
-	hunk := false
-	for l := range strings.SplitSeq(diff, "\n") {
-		switch {
-		case strings.HasPrefix(l, "diff --git "):
-			flush()
-			hunk = false
-		case !hunk && strings.HasPrefix(l, "+++ b/"):
-			file = l[len("+++ b/"):]
-		case strings.HasPrefix(l, "@@ "):
-			flush()
-			hunk, start = true, begins(l)
-		case hunk && (strings.HasPrefix(l, "+") || strings.HasPrefix(l, " ")):
-			text.WriteString(l[1:] + "\n")
-			isNew = append(isNew, l[0] == '+')
-		}
-	}
-	flush()
-	return found
-}
-
-// begins is the first line of a hunk's new side: 7 in "@@ -3,2 +7,4 @@".
-func begins(head string) int {
-	_, rest, _ := strings.Cut(head, "+")
-	end := strings.IndexAny(rest, ", ")
-	if end < 0 {
-		return 1
-	}
-	n, err := strconv.Atoi(rest[:end])
-	if err != nil {
-		return 1
-	}
-	return n
 }
 
 func within(name string, paths []string) bool {
@@ -113,7 +54,7 @@ func within(name string, paths []string) bool {
 // mostLeaks bounds the places that a refusal names.
 const mostLeaks = 10
 
-func refused(found []leaked) error {
+func refused(found []git.Leak) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -123,7 +64,7 @@ func refused(found []leaked) error {
 			places = append(places, fmt.Sprintf("and %d more", len(found)-i))
 			break
 		}
-		places = append(places, fmt.Sprintf("%s:%d has %s (finding %s)", f.file, f.Line, withArticle(f.Kind), f.Fingerprint))
+		places = append(places, fmt.Sprintf("%s:%d has %s (finding %s)", f.File, f.Line, withArticle(f.Kind), f.Fingerprint))
 	}
 	return fmt.Errorf("nothing was committed: %s. Take it out before committing. "+
 		"If it is no secret, the person who runs you can say so under secrets.known in the configuration", strings.Join(places, "; "))
