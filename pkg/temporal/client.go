@@ -22,6 +22,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/lock"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -411,7 +412,7 @@ func (r *remote) move(ctx context.Context, ref string, o adroit.RetryOptions) (*
 	case from == o.Host:
 		return nil, problem.Invalidf("it goes on there by itself, or with the same command without --host", "%s is on %s already", id, from)
 	case d.Job.Status == jobs.Running || d.Job.Status == jobs.Queued:
-		return nil, problem.Invalidf("adroit jobs stop "+id+" stops it there", "%s runs on %s", id, from)
+		return nil, problem.Invalidf(hint.Command("jobs cancel %s", id)+" ends it there; what it has done goes on with the other host", "%s runs on %s", id, from)
 	}
 	p, err := r.t.past(ctx, id)
 	if err != nil {
