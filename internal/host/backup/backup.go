@@ -107,6 +107,10 @@ func writeBackup(ctx context.Context, data, tmp string, to io.Writer, compress b
 		return nil, err
 	}
 	defer root.Close()
+	notes, err := journalNotes(root)
+	if err != nil {
+		return nil, err
+	}
 	lengths, err := journalLengths(root)
 	if err != nil {
 		return nil, err
@@ -142,7 +146,12 @@ func writeBackup(ctx context.Context, data, tmp string, to io.Writer, compress b
 		if isJournal(name) {
 			most = lengths[name]
 		}
-		if err := addFile(w, root, name, most); err != nil {
+		if path.Base(name) == ledger.SyncedFile && isJournal(strings.TrimSuffix(name, ledger.SyncedFile)+"journal") {
+			err = addNote(w, name, notes[name])
+		} else {
+			err = addFile(w, root, name, most)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -174,6 +183,38 @@ func copyDatabase(ctx context.Context, from, to, version string) (*Manifest, err
 		}
 	}
 	return m, nil
+}
+
+// journalNotes returns the notes of the lengths that the ledgers' journals have at least. They are
+// read before the lengths, so that none is ahead of what the backup has of its journal.
+func journalNotes(root *os.Root) (map[string][]byte, error) {
+	names, err := fs.Glob(root.FS(), journals+strings.TrimPrefix(ledger.SyncedFile, "journal"))
+	if err != nil {
+		return nil, err
+	}
+	notes := map[string][]byte{}
+	for _, name := range names {
+		switch b, err := root.ReadFile(name); {
+		case err == nil:
+			notes[name] = b
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return notes, nil
+}
+
+// addNote adds the note of a journal's length. Without one the ledger is newer than the lengths, and
+// its journal is empty in the backup.
+func addNote(w *tar.Writer, name string, note []byte) error {
+	if note == nil {
+		note = ledger.LengthNote(0)
+	}
+	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(note)), ModTime: time.Now(), Format: tar.FormatPAX}); err != nil {
+		return err
+	}
+	_, err := w.Write(note)
+	return err
 }
 
 // journalLengths returns the lengths of the ledgers' journals. The content that a journal refers
@@ -237,9 +278,6 @@ func leftOut(p string) bool {
 		return true
 	case first == "jobs":
 		_, of, _ := strings.Cut(rest, "/")
-		if of == "ledger/"+ledger.SyncedFile { // the journal is cut to a length that may be an earlier one
-			return true
-		}
 		of, _, _ = strings.Cut(of, "/")
 		return of == "sandbox"
 	}

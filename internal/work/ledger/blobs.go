@@ -97,7 +97,14 @@ type blobWriter struct {
 	f *os.File
 }
 
+// blob begins content. The journal is begun first: there is no content without a note of its length.
 func (b *log) blob() (*blobWriter, error) {
+	b.mu.Lock()
+	err := b.begin()
+	b.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
 	f, err := os.CreateTemp(filepath.Join(b.Dir, "blobs"), "new-*") // 0600
 	if err != nil {
 		return nil, b.RecordFailure(fmt.Errorf("keeping content in the ledger: %w", err))

@@ -334,8 +334,8 @@ func (b *log) begin() (err error) {
 		}
 		b.damage = ""
 	}
-	b.noteSynced()
-	return nil
+	// Content or a torn record without a note means damage: no kill or power cut may leave that.
+	return b.noteSynced(synced(b.Dir) < 0)
 }
 
 // add appends a record; if sync is set it is on disk when add returns.
@@ -361,7 +361,7 @@ func (b *log) add(r record, sync bool) error {
 	b.good += int64(len(line))
 	b.apply(r)
 	if sync {
-		b.noteSynced()
+		_ = b.noteSynced(false) // without the note a loss goes unnoticed, and nothing is lost by that
 	}
 	return nil
 }

@@ -215,15 +215,23 @@ func synced(dir string) int64 {
 	return n
 }
 
-// noteSynced notes that the whole journal is synced. An error is none of the change's: without the
-// note a loss goes unnoticed, and nothing is lost by that.
-func (b *log) noteSynced() {
+// LengthNote returns the text of a SyncedFile.
+func LengthNote(n int64) []byte { return fmt.Appendf(nil, "%0*d\n", syncedDigits, n) }
+
+// noteSynced notes that the whole journal is synced. If sync is set the note is on disk when it returns.
+func (b *log) noteSynced(sync bool) error {
 	f, err := lock.Create(filepath.Join(b.Dir, SyncedFile))
 	if err != nil {
-		return
+		return fmt.Errorf("writing the ledger: %w", err)
 	}
-	_, _ = fmt.Fprintf(f, "%0*d\n", syncedDigits, b.good)
-	_ = f.Close()
+	_, err = f.Write(LengthNote(b.good))
+	if sync && err == nil {
+		err = errors.Join(f.Sync(), rootfs.SyncDir(b.Dir))
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("writing the ledger: %w", err)
+	}
+	return nil
 }
 
 // lost notes why records of the journal are lost.
