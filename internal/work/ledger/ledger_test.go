@@ -390,6 +390,25 @@ func TestTornJournal(t *testing.T) {
 	}
 }
 
+// A job may be killed when its first content is kept and nothing is recorded: that is no damage, as
+// long as the note of the length is there.
+func TestContentBeforeRecords(t *testing.T) {
+	led, err := ledger.Open(t.TempDir(), nil)
+	dirtest.Must(t, err)
+	dirtest.Must(t, led.Store([]byte("former")))
+	for _, noted := range []bool{true, false} {
+		if !noted {
+			dirtest.Must(t, os.Remove(filepath.Join(led.Dir, ledger.SyncedFile)))
+		}
+		again, err := ledger.Open(led.Dir, nil)
+		dirtest.Must(t, err)
+		if why := again.Incomplete(t.Context()); (len(why) == 0) != noted || ledger.Recorded(led.Dir) == noted {
+			t.Errorf("with the note %t: incomplete %q, recorded %t", noted, why, ledger.Recorded(led.Dir))
+		}
+	}
+	led.Close()
+}
+
 // Two processes: the second may read, and add only when the first has let go.
 // What the first added in between is not lost.
 func TestOneWriterAtATime(t *testing.T) {
