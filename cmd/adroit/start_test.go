@@ -18,7 +18,7 @@ import (
 // Expressions and schemas are compiled at first use; see internal/text/lazyregexp
 // and tools.New.
 const (
-	maxInitBytes  = 264 << 10
+	maxInitBytes  = 268 << 10
 	maxInitAllocs = 4000
 )
 
