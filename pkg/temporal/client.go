@@ -121,7 +121,7 @@ func (r *remote) Submit(ctx context.Context, q adroit.Request) (*adroit.Submitte
 	if err := cmp.Or(refused, absent); err != nil {
 		return nil, problem.AsError(err)
 	}
-	return nil, problem.WithHint(errors.New("no worker polls Temporal: nobody can take the job"), "adroit worker makes this machine one")
+	return nil, problem.WithHint(errors.New("no worker polls Temporal: nobody can take the job"), hint.Command("worker")+" makes this machine one")
 }
 
 // submitPatience is how long a request waits for a first worker.
@@ -464,7 +464,7 @@ func (t *Cluster) past(ctx context.Context, id string) (*past, error) {
 		}
 	}
 	if len(p.placed.Input) == 0 {
-		return nil, problem.Invalidf("adroit run starts a new one", "Temporal has nothing of %s any more: its retention is over, or the job never began", id)
+		return nil, problem.Invalidf(hint.Command("run")+" starts a new one", "Temporal has nothing of %s any more: its retention is over, or the job never began", id)
 	}
 	return p, nil
 }
@@ -527,7 +527,7 @@ func (p *past) request(id, from string, o adroit.RetryOptions) (q adroit.Request
 		return q, err
 	}
 	if len(q.Attachments) > 0 {
-		return q, problem.Invalidf("adroit run starts a new one", "%s has images, which are on %s alone", id, from)
+		return q, problem.Invalidf(hint.Command("run")+" starts a new one", "%s has images, which are on %s alone", id, from)
 	}
 	t := adroit.Of(&jobs.Job{ID: id}, p.asks)
 	last := t.Last()

@@ -30,6 +30,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
 )
 
 // Keys encrypt what goes through Temporal, with AES-256-GCM. They lie in a file of lines ID KEY
@@ -63,7 +64,7 @@ func (k *Keys) load() error {
 	}
 	b, err := rootfs.ReadPrivate(k.file, "its keys are")
 	if errors.Is(err, fs.ErrNotExist) {
-		return problem.WithHint(fmt.Errorf("the file of temporal.key_file, %s, is not there", k.file), "adroit worker key makes it; all hosts and all who look at jobs need the same keys")
+		return problem.WithHint(fmt.Errorf("the file of temporal.key_file, %s, is not there", k.file), hint.Command("worker key")+" makes it; all hosts and all who look at jobs need the same keys")
 	}
 	if err != nil {
 		return fmt.Errorf("keys of Temporal's payloads: %w", err)
@@ -79,7 +80,7 @@ func (k *Keys) load() error {
 		}
 		raw, err := base64.StdEncoding.DecodeString(fields[1])
 		if err != nil || len(raw) != 32 {
-			return problem.Invalidf("a key is 32 bytes in base64, as adroit worker key makes them", "%s: the key %s is none", k.file, fields[0])
+			return problem.Invalidf("a key is 32 bytes in base64, as "+hint.Command("worker key")+" makes them", "%s: the key %s is none", k.file, fields[0])
 		}
 		block, err := aes.NewCipher(raw)
 		if err != nil {
@@ -91,7 +92,7 @@ func (k *Keys) load() error {
 		newest = fields[0]
 	}
 	if newest == "" {
-		return problem.Invalidf("adroit worker key adds one", "%s has no key", k.file)
+		return problem.Invalidf(hint.Command("worker key")+" adds one", "%s has no key", k.file)
 	}
 	k.as, k.byID, k.newest = info, byID, newest
 	return nil
