@@ -13,20 +13,20 @@ import (
 )
 
 // points has a job killed at its points, counted from 1, until kill reports
-// that the job ended without: its point came too late. It gives the number of
-// the last point and how often it killed.
+// that the job ended without: its point came too late. It gives the most points that the
+// job can have, and how often it killed.
 //
-// It takes one point of so many. Which, comes from ADROIT_SEED, so that all have their turn; make kill
-// takes each.
-func points(t *testing.T, every int, kill func(n int) bool) (last, killed int) {
+// It takes one point of twice so many. Which, comes from ADROIT_SEED, so that all have their turn; make
+// kill takes each.
+func points(t *testing.T, every int, kill func(n int) bool) (most, killed int) {
 	t.Helper()
-	first, step := sample(t, every)
-	first++
-	for n := first; kill(n); n += step {
-		last, killed = n, killed+1
+	first, step := sample(t, 2*every)
+	n := first + 1
+	for ; kill(n); n += step {
+		killed++
 	}
-	t.Logf("killed at %d points, last at %d", killed, last)
-	return last, killed
+	t.Logf("killed at %d points, not any more at %d", killed, n)
+	return n - 1, killed
 }
 
 // sample returns the first of the points, counted from 0, and how far it is to the

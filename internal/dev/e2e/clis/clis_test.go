@@ -296,6 +296,9 @@ func TestWork(t *testing.T) {
 // In plan mode the program may change nothing, whatever commands its model runs.
 func TestReadOnly(t *testing.T) {
 	for _, cli := range all {
+		if !testenv.Chosen(t, 2, cli) {
+			continue
+		}
 		t.Run(cli, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, cli, "{signal: DONE}", clis.Turn{Run: "echo beta > b.txt"}, clis.Turn{Say: "I could not.\nDONE"})
@@ -313,6 +316,9 @@ func TestReadOnly(t *testing.T) {
 // A key that is refused ends the job with the kind of the failure, at once.
 func TestRefusedKey(t *testing.T) {
 	for _, cli := range all {
+		if !testenv.Chosen(t, 2, cli) {
+			continue
+		}
 		t.Run(cli, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, cli, "{signal: DONE}", clis.Turn{Status: 401})
@@ -328,6 +334,9 @@ func TestRefusedKey(t *testing.T) {
 // next run reports it to the program instead of doing the same again.
 func TestKilled(t *testing.T) {
 	for _, cli := range []string{"codex", "opencode"} {
+		if !testenv.Chosen(t, 2, cli) {
+			continue
+		}
 		t.Run(cli, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, cli, "{signal: DONE}", clis.Turn{Run: "echo once >> b.txt"}, clis.Turn{Hang: true})
@@ -388,6 +397,9 @@ func TestKilled(t *testing.T) {
 func TestLostSession(t *testing.T) {
 	for cli, id := range map[string]string{"codex": "01a1ffd8-bace-79f1-ab48-c3cadffa13c5", "claude": "534e437e-cf3d-4d9a-9369-2b55f98da184",
 		"gemini": "71dafca4-9526-427c-8ef9-ea162a35c5f3", "opencode": "ses_e073c15d0ffecNlCjLKPOz7oD2"} {
+		if !testenv.Chosen(t, 2, cli) {
+			continue
+		}
 		t.Run(cli, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, cli, "{signal: DONE}", clis.Turn{Say: "Here again."})

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/dev/e2e/clis"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 const hand = `---
@@ -38,6 +39,9 @@ const handTurns = `turns:
 // adroit serve, which recognises them by its token: their facts are untrusted.
 func TestServe(t *testing.T) {
 	for _, cli := range []string{"claude", "codex", "opencode"} {
+		if !testenv.Chosen(t, 2, cli) {
+			continue
+		}
 		t.Run(cli, func(t *testing.T) {
 			t.Parallel()
 			const fact = "the tests run with make fast"
