@@ -77,7 +77,7 @@ func TestFewOpenFiles(t *testing.T) {
 // limit all the same waits.
 func TestManyAgents(t *testing.T) {
 	const mark = "ADROIT_MANY_AGENTS"
-	agentsN, files := testenv.Sample(60, 1000), uint64(testenv.Sample(112, 1024))
+	agentsN, files := testenv.Sample(60, 1000), uint64(testenv.Sample(160, 1024))
 	if os.Getenv(mark) == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestManyAgents$", "-test.v", "-test.count=1", "-test.timeout=30m")
 		cmd.Env = append(os.Environ(), mark+"=1")
