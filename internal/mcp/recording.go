@@ -27,10 +27,12 @@ func (p *Pool) recorded(ctx context.Context, l *slot, t turn.Tool, env *tools.En
 	if env == nil || env.Files == nil || env.Files.Ledger == nil || t.Needs&tools.Write == 0 {
 		return call()
 	}
-	notes, err := settled(ctx, env.Files)
-	var before *ledger.Snapshot
+	// What is changed between two snapshots is in neither of them, so that each begins before the one
+	// before it ends; what both would record, only the first does.
+	before, err := env.Files.Watch(ledger.Barring(ctx, l.denied))
+	var notes []string
 	if err == nil {
-		before, err = env.Files.Watch(ledger.Barring(ctx, l.denied))
+		notes, err = settled(ctx, env.Files)
 	}
 	if err == nil {
 		err = before.KeepIgnored(ctx)
@@ -42,6 +44,7 @@ func (p *Pool) recorded(ctx context.Context, l *slot, t turn.Tool, env *tools.En
 	// The files are as they are, also if the call is being stopped.
 	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
+	unfollowed := p.follow(settle, l, env.Files)
 	changed, fault := before.Record(settle, ".")
 	barred := before.Barred()
 	r.Failed = r.Failed || barred != ""
@@ -56,12 +59,15 @@ func (p *Pool) recorded(ctx context.Context, l *slot, t turn.Tool, env *tools.En
 			notes = append(notes, p.restart(l))
 			_, fault = before.Record(settle, ".")
 		}
+		if _, _, err := env.Files.Ledger.Settle(settle); fault == nil {
+			fault = err
+		}
 	}
 	if fault != nil {
 		notes = append(notes, "what it changed could not be recorded and cannot be undone: "+fault.Error())
 	}
-	if err := p.follow(settle, l, env.Files); err != nil {
-		notes = append(notes, "what it changes before the next call will not be recorded: "+err.Error())
+	if unfollowed != nil {
+		notes = append(notes, "what it changes before the next call will not be recorded: "+unfollowed.Error())
 	}
 	if notes = slices.DeleteFunc(notes, func(s string) bool { return s == "" }); len(notes) > 0 && err == nil {
 		r.Text += "\n[" + strings.Join(notes, "; ") + "]"

@@ -5,12 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/workspacetest"
 	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -234,5 +236,50 @@ func TestFollowReferences(t *testing.T) {
 			t.Errorf("killed %v: after an undo the references are\n%s\nwant\n%s", killed, now, after)
 		}
 		must(t, led.Close())
+	}
+}
+
+// Where each snapshot begins before the one before it ends, what a program writes at any time is in
+// exactly one record: that of a call, or that of the time between two calls.
+func TestSnapshotsThatOverlap(t *testing.T) {
+	_, led, dir := workspacetest.Repository(t)
+	whole := dirtest.Tree(t, dir)
+	n := 0
+	write := func() {
+		n++
+		dirtest.Write(t, filepath.Join(dir, fmt.Sprintf("w%d", n)), "text\n")
+		dirtest.Write(t, filepath.Join(dir, "each"), fmt.Sprintf("%d\n", n))
+	}
+	var seen []string
+	for range 3 {
+		call, err := led.Snapshot(t.Context(), dir)
+		dirtest.Must(t, err)
+		write()
+		_, between, err := led.Settle(t.Context())
+		dirtest.Must(t, err)
+		write()
+		dirtest.Must(t, led.Follow(t.Context(), dir))
+		write()
+		during, err := call.Record(t.Context())
+		dirtest.Must(t, err)
+		write()
+		seen = slices.Concat(seen, between, during)
+	}
+	_, between, err := led.Settle(t.Context())
+	dirtest.Must(t, err)
+	seen = append(seen, between...)
+	seen = slices.DeleteFunc(seen, func(name string) bool { return name == "each" })
+	slices.Sort(seen)
+	var want []string
+	for i := range n {
+		want = append(want, fmt.Sprintf("w%d", i+1))
+	}
+	slices.Sort(want)
+	if !slices.Equal(seen, want) {
+		t.Errorf("recorded %q, want each once: %q", seen, want)
+	}
+	report, err := led.All().IncludeUncertain().Undo(t.Context(), dir)
+	if err != nil || len(report.Skipped) > 0 || !slices.Equal(dirtest.Tree(t, dir), whole) {
+		t.Errorf("Undo = %+v, %v; then %q, want %q", report, err, dirtest.Tree(t, dir), whole)
 	}
 }
