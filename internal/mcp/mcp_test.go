@@ -3,12 +3,14 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -195,6 +197,24 @@ func TestMCPUnchecked(t *testing.T) {
 	r, err := f.Check(t.Context(), f.scope, "fake", false)
 	if err != nil || len(r.Items) != 4 || r.Items[0].Name != "5" || r.Items[2].Name != "look" || len(r.Items[2].Unchecked) != 1 {
 		t.Errorf("the report is %+v, %v", r, err)
+	}
+
+	// Who asks for one tool is warned of that one, whatever the others are called.
+	f = serve(t, "behaves", `{"tools":[{"name":"text","inputSchema":{"type":"string"}},{"name":"text: also","inputSchema":{"type":"number"}},{"name":"look","inputSchema":{"type":"object"}}]}`)
+	f.scope.Tool = "text"
+	if _, err := f.Tools(t.Context(), f.scope, []string{"fake"}); err != nil || len(f.warnings) != 1 || !strings.Contains(f.warnings[0], "cannot be used: text: its schema") {
+		t.Errorf("the warnings are %q, %v", f.warnings, err)
+	}
+}
+
+// TestUnusableOfOldRecords: a record of an earlier version has text where there is a value now.
+func TestUnusableOfOldRecords(t *testing.T) {
+	var r record
+	if err := json.Unmarshal([]byte(`{"server":"s","unusable":["a: its schema cannot be used",{"tool":"b","why":"b: none"}]}`), &r); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.reasons(); !slices.Equal(got, []string{"a: its schema cannot be used", "b: none"}) || r.Unusable[0].Tool != "" || r.Unusable[1].Tool != "b" {
+		t.Errorf("read as %+v", r.Unusable)
 	}
 }
 

@@ -314,7 +314,7 @@ func (p *Pool) Tools(ctx context.Context, in turn.Scope, names []string) ([]turn
 			p.warn("%d tools of the MCP server %s have changed or are new, and are not offered: %s shows them, --accept accepts them", n, name, hint.Command("mcp check %s", name))
 		}
 		if n := len(r.Unusable); n > 0 {
-			p.warn("%d tools of the MCP server %s cannot be used, and %s lists them: %s", n, name, hint.Command("mcp check %s", name), line(strings.Join(r.Unusable, "; ")))
+			p.warn("%d tools of the MCP server %s cannot be used, and %s lists them: %s", n, name, hint.Command("mcp check %s", name), line(strings.Join(r.reasons(), "; ")))
 		}
 		for _, d := range r.offered() {
 			if words := d.unchecked(); words != "" {
@@ -345,9 +345,9 @@ func (p *Pool) warnOf(server, tool string, r *record) {
 	if slices.ContainsFunc(r.Pending, func(d definition) bool { return d.Name == tool }) {
 		p.warn("the tool %s of the MCP server %s has changed or is new, and is not offered: %s shows it, --accept accepts it", line(tool), server, hint.Command("mcp check %s", server))
 	}
-	for _, why := range r.Unusable {
-		if strings.HasPrefix(why, line(tool)+": ") {
-			p.warn("a tool of the MCP server %s cannot be used: %s", server, line(why))
+	for _, u := range r.Unusable {
+		if u.Tool == tool {
+			p.warn("a tool of the MCP server %s cannot be used: %s", server, line(u.Why))
 		}
 	}
 }

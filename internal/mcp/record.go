@@ -24,10 +24,10 @@ type record struct {
 	Tools    []definition `json:"tools"`              // as accepted
 	Pending  []definition `json:"pending,omitempty"`  // as they are, where that is not accepted: changed or new
 	Gone     []string     `json:"gone,omitempty"`     // accepted, and not there any more
-	Unusable []string     `json:"unusable,omitempty"` // and why
-	More     int          `json:"more,omitempty"`     // tools beyond those that are kept
-	Seen     time.Time    `json:"seen,omitzero"`      // when it was last listed
-	Used     time.Time    `json:"used,omitzero"`      // when a tool was last called
+	Unusable []unusable   `json:"unusable,omitempty"`
+	More     int          `json:"more,omitempty"` // tools beyond those that are kept
+	Seen     time.Time    `json:"seen,omitzero"`  // when it was last listed
+	Used     time.Time    `json:"used,omitzero"`  // when a tool was last called
 
 	// Pins are contents of the files that it starts that were accepted, the newest first.
 	Pins []pin `json:"pins,omitempty"`
@@ -36,6 +36,30 @@ type record struct {
 
 	Resources bool          `json:"resources,omitempty"` // it has some
 	Prompts   []turn.Prompt `json:"prompts,omitempty"`
+}
+
+// An unusable is an entry of a server's list that is no tool of ours.
+type unusable struct {
+	Tool string `json:"tool,omitempty"` // its name, "" if it has none
+	Why  string `json:"why"`            // with the name before it, for people
+}
+
+// UnmarshalJSON reads the text, too, that earlier versions kept.
+func (u *unusable) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, &u.Why); err == nil {
+		return nil
+	}
+	type plain unusable
+	return json.Unmarshal(data, (*plain)(u))
+}
+
+// reasons returns why each entry cannot be used.
+func (r *record) reasons() []string {
+	var out []string
+	for _, u := range r.Unusable {
+		out = append(out, u.Why)
+	}
+	return out
 }
 
 // A state is the known state of one tool.
@@ -112,7 +136,7 @@ func (r *record) update(now listing, accept bool) {
 // A listing is a server's description of its tools at one moment.
 type listing struct {
 	tools    []definition
-	unusable []string
+	unusable []unusable
 	more     int
 
 	resources bool

@@ -81,7 +81,7 @@ func (p *Pool) Check(ctx context.Context, in turn.Scope, name string, accept boo
 	if err != nil {
 		return nil, err
 	}
-	out := &turn.Report{Info: info(name, s, r), Version: r.Version, Protocol: r.Protocol, Items: []turn.Item{}, Unusable: r.Unusable, Gone: r.Gone, More: r.More}
+	out := &turn.Report{Info: info(name, s, r), Version: r.Version, Protocol: r.Protocol, Items: []turn.Item{}, Unusable: r.reasons(), Gone: r.Gone, More: r.More}
 	for _, f := range l.pin.Files {
 		out.Compared = append(out.Compared, f.Name)
 	}

@@ -315,20 +315,20 @@ func (c *session) listOnce(ctx context.Context, s Server) (l listing, err error)
 		d, problem := define(t)
 		if had, again := seen[d.Name]; again && problem == "" {
 			if had != d.Digest {
-				l.unusable = append(l.unusable, line(t.Name)+": another tool of that name is listed before it")
+				l.unusable = append(l.unusable, unusable{t.Name, line(t.Name) + ": another tool of that name is listed before it"})
 			}
 			return
 		}
 		size += len(d.Input) + len(d.Description)
 		if problem != "" {
-			l.unusable = append(l.unusable, cmp.Or(line(t.Name), `""`)+": "+problem)
+			l.unusable = append(l.unusable, unusable{t.Name, cmp.Or(line(t.Name), `""`) + ": " + problem})
 			return
 		}
 		seen[d.Name] = d.Digest
 		l.tools = append(l.tools, d)
 	})
 	if over := endless(""); errors.As(err, &over) && len(l.tools) > 0 {
-		l.unusable = append(l.unusable, "what follows in the list: "+err.Error())
+		l.unusable = append(l.unusable, unusable{Why: "what follows in the list: " + err.Error()})
 	} else if err != nil && (!undeclared || !c.soon()) {
 		return l, err
 	}
