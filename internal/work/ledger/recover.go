@@ -146,7 +146,7 @@ func (l *Ledger) peek(ctx context.Context) error {
 		s, err := l.readSnapshot(file)
 		switch {
 		case l.overlaid(file):
-			r.Partial = "a command was cut short, and what it changed is not in the workspace yet; resuming or undoing the job brings it there"
+			r.Partial = "a command was cut short, and what it changed may not be in the workspace yet; resuming or undoing the job brings it there"
 		case err == nil && s != nil:
 			s.looking = true
 			r, _, err = s.compare(ctx, nil)
@@ -220,7 +220,13 @@ func LengthNote(n int64) []byte { return fmt.Appendf(nil, "%0*d\n", syncedDigits
 
 // noteSynced notes that the whole journal is synced. If sync is set the note is on disk when it returns.
 func (b *log) noteSynced(sync bool) error {
-	f, err := lock.Create(filepath.Join(b.Dir, SyncedFile))
+	name := filepath.Join(b.Dir, SyncedFile)
+	f, err := lock.Create(name)
+	if err != nil && sync { // a directory, a link, or a file of somebody else
+		if aside := b.putAside(name); aside == nil {
+			f, err = lock.Create(name)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("writing the ledger: %w", err)
 	}
@@ -269,10 +275,14 @@ func (b *log) makeWay() error {
 	if info, err := os.Stat(name); err != nil || info.Mode().IsRegular() {
 		return nil
 	}
-	if err := rootfs.Move(name, filepath.Join(b.Dir, "damaged-"+rand.Text())); err != nil {
+	if err := b.putAside(name); err != nil {
 		return fmt.Errorf("putting aside what is in place of the record of changes: %w", err)
 	}
 	return nil
+}
+
+func (b *log) putAside(name string) error {
+	return rootfs.Move(name, filepath.Join(b.Dir, "damaged-"+rand.Text()))
 }
 
 // keepDamaged keeps a copy of a journal that is about to be cut where it is damaged.
