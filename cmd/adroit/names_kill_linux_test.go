@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,11 +28,18 @@ const syncCalls = "fsync,fdatasync,syncfs"
 // reports whether there was such a call.
 func (p *place) killAtName(n int, args ...string) (killed bool, out string) {
 	p.t.Helper()
+	return p.killTraced(n, nil, args...)
+}
+
+// killTraced is killAtName with further options of strace.
+func (p *place) killTraced(n int, options []string, args ...string) (killed bool, out string) {
+	p.t.Helper()
 	trace := p.path("trace")
 	cmd, buf := p.command(args...)
 	cmd.Path = strace(p.t)
-	cmd.Args = append([]string{"strace", "-f", "-qq", "-o", trace, "-e", "trace=" + nameCalls + "," + syncCalls, "-e", "inject=" + syncCalls + ":retval=0",
-		"-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", nameCalls, n), p.bin}, args...)
+	cmd.Args = append(append([]string{"strace"}, options...), "-f", "-qq", "-o", trace, "-e", "trace="+nameCalls+","+syncCalls, "-e", "inject="+syncCalls+":retval=0",
+		"-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", nameCalls, n), p.bin)
+	cmd.Args = append(cmd.Args, args...)
 	// strace counts the calls of each thread: one thread should make all that matter. A
 	// kill loses nothing that was not synced, so nothing is, and no thread waits.
 	cmd.Env = append(p.env[:len(p.env):len(p.env)], "GOMAXPROCS=1")
@@ -111,6 +120,7 @@ func TestRemovalKilled(t *testing.T) {
 				id := jobID.FindString(p.ok(0, "jobs", "--all"))
 				before := dirtest.WorkTree(t, p.path("repo"))
 				killed, _ := p.killAtName(n, args...)
+				p.checked(n, "before the next command")
 				if _, out := p.run("jobs", "rm", id); strings.Contains(out, "merge") {
 					t.Errorf("call %d: rm after it: %s", n, out)
 				}
@@ -212,6 +222,7 @@ func TestUndoKilled(t *testing.T) {
 		p := changesJob(t)
 		p.changed(n, "the job", changes)
 		killed, _ := p.killAtName(n, "jobs", "undo", "last")
+		p.checked(n, "before the next undo")
 		out := p.ok(0, "jobs", "undo", "last")
 		if left := p.gitOf("status", "--porcelain", "--ignored"); left != "" {
 			t.Errorf("call %d: not undone:\n%s\n%s", n, left, out)
@@ -244,6 +255,151 @@ func TestTreesKilled(t *testing.T) {
 		p.removed(n, id, dirtest.WorkTree(t, p.path("repo")))
 		return killed
 	})
+}
+
+// Adroit is killed in a job's first call. What it states of that afterwards is true: no record is
+// called damaged, the diff has what differs and nothing else, what is called incomplete is in an
+// overlay, and an undo takes all of it back.
+func TestStatementsAfterKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts some processes; run it without -short")
+	}
+	t.Parallel()
+	const command = `turns:
+  - calls: [{name: shell, args: {command: "echo changed >d0/f0; rm d1/f1; mkdir new; echo new >new/a.txt"}}]
+  - calls: [{name: finish, args: {summary: Done.}}]
+`
+	const call = `turns:
+  - calls: [{name: mcp__writer__act, args: {}}]
+  - calls: [{name: finish, args: {summary: Done.}}]
+`
+	for _, kind := range []struct {
+		name, turns string
+		every       int
+		options     []string
+	}{
+		{"files", "", 9, nil},
+		{"command", command, 29, nil},
+		{"command at landlock", command, 13, []string{"--sandbox", "landlock"}},
+		{"command without a sandbox", command, 9, []string{"--sandbox", "off"}},
+		{"command in a worktree", command, 29, []string{"--worktree"}},
+		{"server", call, 19, nil},
+	} {
+		t.Run(kind.name, func(t *testing.T) {
+			namePoints(t, kind.every, func(n int) bool {
+				p := changesPlace(t)
+				servers := ""
+				if kind.turns == call {
+					servers = "mcp_servers: [writer]\n"
+				}
+				dirtest.Write(t, p.path("home/.config/adroit/agents/editor.md"), "---\ndescription: Edits.\n"+servers+"tools: [shell, read_file, write_file, delete_file, finish]\ndone: {signal: DONE}\n---\nYou edit.\n")
+				if kind.turns != "" {
+					dirtest.Write(t, p.path("turns.yaml"), kind.turns)
+				}
+				if kind.turns == call {
+					testenv.NeedsProgram(t, "node")
+					dirtest.Write(t, p.path("writer.mjs"), writer)
+					p.ok(0, "mcp", "add", "writer", "--workspace", "write", "--read", p.path("writer.mjs"), "--", "node", p.path("writer.mjs"))
+				}
+				// No command of the job is killed: only adroit's own calls count.
+				killed, _ := p.killTraced(n, []string{"-b", "execve"}, append([]string{"run", "editor", "edit", "-m", "script:../turns.yaml", "--approve", "all"}, kind.options...)...)
+				p.statements(n)
+				return killed
+			})
+		})
+	}
+}
+
+// writer is an MCP server whose tool changes files.
+const writer = `import { createInterface } from 'node:readline'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+for await (const l of createInterface({ input: process.stdin })) {
+  const m = JSON.parse(l)
+  if (m.id === undefined) continue
+  const reply = result => console.log(JSON.stringify({ jsonrpc: '2.0', id: m.id, result }))
+  if (m.method === 'initialize') reply({ protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'writer', version: '1' } })
+  else if (m.method === 'tools/list') reply({ tools: [{ name: 'act', description: 'Acts.', inputSchema: { type: 'object' } }] })
+  else if (m.method === 'tools/call') {
+    writeFileSync('d0/f0', 'changed\n')
+    rmSync('d1/f1')
+    mkdirSync('new')
+    writeFileSync('new/a.txt', 'new\n')
+    reply({ content: [{ type: 'text', text: 'done' }] })
+  } else console.log(JSON.stringify({ jsonrpc: '2.0', id: m.id, error: { code: -32601, message: 'no such method' } }))
+}
+`
+
+// statements compares what adroit states about the newest job with what is on the disk, and undoes it.
+func (p *place) statements(n int) {
+	p.t.Helper()
+	id := jobID.FindString(p.ok(0, "jobs", "--all"))
+	if id == "" {
+		return // before there was a job
+	}
+	tree := p.path("repo")
+	if trees, _ := filepath.Glob(p.path("data/worktrees/J*")); len(trees) > 0 {
+		tree = trees[0]
+	}
+	diff := func() (names []string, incomplete []string) {
+		var d struct {
+			Changes    []struct{ Path string }
+			Incomplete []string
+		}
+		_, out := p.run("jobs", "diff", id, "--include-uncertain", "--json")
+		if err := json.Unmarshal([]byte(out[:strings.LastIndex(out, "}")+1]), &d); err != nil {
+			p.t.Fatalf("call %d: %v\n%s", n, err, out)
+		}
+		for _, f := range d.Changes {
+			names = append(names, f.Path)
+		}
+		return names, d.Incomplete
+	}
+	p.checked(n, "before the undo")
+	overlays, _ := filepath.Glob(p.path("data/jobs/*/ledger/overlays/*/overlay.json"))
+	got, incomplete := diff()
+	if len(incomplete) > len(overlays) {
+		p.t.Errorf("call %d: %d overlays, and incomplete is %q", n, len(overlays), incomplete)
+	}
+	var want []string
+	for line := range strings.Lines(dirtest.Git(p.t, tree, "status", "--porcelain", "--untracked-files=all")) {
+		want = append(want, strings.TrimSpace(line[3:]))
+	}
+	slices.Sort(want)
+	if slices.Sort(got); !slices.Equal(got, want) {
+		p.t.Errorf("call %d: the diff has %q, and %q differ", n, got, want)
+	}
+	_, shown := p.run("jobs", "show", id)
+	if strings.Contains(shown, "damaged") || strings.Contains(shown, "incomplete") != (len(incomplete) > 0) {
+		p.t.Errorf("call %d: the diff has %q as incomplete, and show\n%s", n, incomplete, shown)
+	}
+	out := p.ok(0, "jobs", "undo", id, "--include-uncertain")
+	if left := dirtest.Git(p.t, tree, "status", "--porcelain", "--ignored", "--untracked-files=all"); left != "" {
+		p.t.Errorf("call %d: not undone:\n%s\n%s", n, left, out)
+	}
+	if got, incomplete := diff(); len(got)+len(incomplete) > 0 {
+		p.t.Errorf("call %d: after the undo the diff has %q, incomplete %q", n, got, incomplete)
+	}
+	p.checked(n, "after the undo")
+}
+
+// checked wants doctor to find nothing wrong with what is stored.
+func (p *place) checked(n int, when string) {
+	p.t.Helper()
+	_, out := p.run("doctor", "--check", "--json")
+	var lines []struct{ Name, Status, What string }
+	if err := json.Unmarshal([]byte(out[strings.Index(out, "["):strings.LastIndex(out, "]")+1]), &lines); err != nil {
+		p.t.Fatalf("call %d: %v\n%s", n, err, out)
+	}
+	seen := false
+	for _, l := range lines {
+		seen = seen || l.Name == "check"
+		if l.Name == "check" && l.Status != "fine" {
+			p.t.Errorf("call %d: %s, the check is %s: %s", n, when, l.Status, l.What)
+		}
+	}
+	if !seen {
+		p.t.Errorf("call %d: nothing was checked\n%s", n, out)
+	}
 }
 
 // changesPlace has a repository, and a model that adds, changes and removes files.
@@ -316,6 +472,7 @@ func TestBackupKilled(t *testing.T) {
 	t.Run("restore", func(t *testing.T) {
 		namePoints(t, 5, func(n int) bool {
 			killed, _ := p.killAtName(n, "jobs", "restore", "../all.tar", "--replace")
+			p.checked(n, "before the next command")
 			if out := p.ok(0, "jobs", "--all"); !strings.Contains(out, id) {
 				t.Errorf("call %d: jobs: %s", n, out)
 			}

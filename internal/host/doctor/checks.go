@@ -276,7 +276,7 @@ func (d *Doctor) check(ctx context.Context) []Finding {
 	}
 	folders, _ := os.ReadDir(filepath.Join(d.Data, "jobs")) // there need not be any
 	for _, f := range folders {
-		if known[f.Name()] {
+		if known[f.Name()] || jobdir.Removing(d.Data, f.Name()) { // the latter is in removals, with other advice
 			continue
 		}
 		if _, err := os.Lstat(filepath.Join(d.Data, "jobs", f.Name(), jobdir.JobFile)); errors.Is(err, fs.ErrNotExist) {
