@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -407,6 +408,45 @@ func TestContentBeforeRecords(t *testing.T) {
 		}
 	}
 	led.Close()
+}
+
+// A journal that ends behind a whole record may have lost others: without the note of its length
+// it is not called whole, unless it is of an earlier version, which had no note.
+func TestJournalCutBetweenRecords(t *testing.T) {
+	f, led, _ := workspacetest.Open(t)
+	for _, name := range []string{"a", "b", "c"} {
+		dirtest.Must(t, f.WriteFile(name, []byte(name)))
+	}
+	led.Close()
+	journal, note := filepath.Join(led.Dir, "journal"), filepath.Join(led.Dir, ledger.SyncedFile)
+	whole, length := dirtest.Content(t, journal), dirtest.Content(t, note)
+	incomplete := func() int {
+		l, err := ledger.Open(led.Dir, nil)
+		dirtest.Must(t, err)
+		defer l.Close()
+		return len(l.Incomplete(t.Context()))
+	}
+	synced, err := strconv.Atoi(strings.TrimSpace(length))
+	dirtest.Must(t, err)
+	lines := slices.Collect(strings.Lines(whole))
+	for n := 1; n <= len(lines); n++ {
+		cut := strings.Join(lines[:n], "")
+		dirtest.Write(t, journal, cut)
+		for _, text := range []string{"", length[:9], "x" + length, length} {
+			dirtest.Write(t, note, text)
+			if got, want := incomplete(), len(cut) < synced || text != length; (got > 0) != want {
+				t.Errorf("%d of %d records and the note %q: incomplete %v", n, len(lines), text, got)
+			}
+		}
+	}
+	dirtest.Must(t, os.Remove(note))
+	if incomplete() != 1 {
+		t.Error("without its note, the journal is called whole")
+	}
+	dirtest.Write(t, journal, strings.Replace(whole, `,"noted":true`, "", 1))
+	if strings.Contains(dirtest.Content(t, journal), "noted") || incomplete() != 0 {
+		t.Error("a ledger of an earlier version is called damaged")
+	}
 }
 
 // Two processes: the second may read, and add only when the first has let go.

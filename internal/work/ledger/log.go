@@ -48,6 +48,7 @@ type log struct {
 	mu        sync.Mutex
 	journal   *os.File                // nil until something is added
 	good      int64                   // bytes of whole records when the ledger was read
+	noted     bool                    // the journal has a note of its length, or had one
 	damage    string                  // why records are lost; see lost
 	entries   []entry                 // every change of a path, oldest first
 	moves     []moveEntry             // every one of a reference
@@ -110,6 +111,8 @@ type record struct {
 	Refs    []RefMove        `json:"refs,omitempty"`
 	Seen    rootfs.RawName   `json:"seen,omitempty"`
 	Digest  string           `json:"digest,omitempty"`
+	// Noted: there is a note of the journal's length, see SyncedFile. It is in the first record.
+	Noted bool `json:"noted,omitempty"`
 }
 
 // An entry is a delta, the step that made it and the number of its record.
@@ -193,7 +196,7 @@ type gitEntry struct {
 
 // reset forgets the journal's records.
 func (b *log) reset() {
-	b.good, b.entries, b.moves, b.records, b.undone, b.temp, b.partial, b.peeked = 0, nil, nil, 0, 0, "", nil, false
+	b.good, b.entries, b.moves, b.records, b.undone, b.temp, b.partial, b.peeked, b.noted = 0, nil, nil, 0, 0, "", nil, false, false
 	b.first, b.last, b.seen, b.unkept = map[string]rootfs.State{}, map[string]PathChange{}, map[string]string{}, map[string]bool{}
 	b.ignored, b.watched = map[string]bool{}, map[string]bool{}
 }
@@ -225,8 +228,12 @@ func (b *log) read() error {
 	for {
 		line, err := in.ReadBytes('\n')
 		if err == io.EOF {
-			if b.short(least); least < 0 && len(line) > 0 {
+			switch b.short(least); {
+			case least >= 0:
+			case len(line) > 0:
 				b.lost(fmt.Sprintf("it ends within the record at byte %d, and the note of its length cannot be read", b.good))
+			case b.noted:
+				b.damage = "whether the record of changes in " + filepath.Join(b.Dir, "journal") + " is whole is not known: the note of its length cannot be read"
 			}
 			return nil // what follows the last newline was never acknowledged
 		}
@@ -248,6 +255,7 @@ func (b *log) read() error {
 
 // apply takes a record into the maps.
 func (b *log) apply(r record) {
+	b.noted = b.noted || r.Noted
 	if r.Seen != "" {
 		b.seen[string(r.Seen)] = r.Digest
 	}
@@ -343,6 +351,7 @@ func (b *log) add(r record, sync bool) error {
 	if err := b.begin(); err != nil {
 		return err
 	}
+	r.Noted = b.good == 0
 	line, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("writing the ledger: %w", err)
