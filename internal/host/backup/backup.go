@@ -142,14 +142,13 @@ func writeBackup(ctx context.Context, data, tmp string, to io.Writer, compress b
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		most := int64(math.MaxInt64)
-		if isJournal(name) {
-			most = lengths[name]
-		}
-		if path.Base(name) == ledger.SyncedFile && isJournal(strings.TrimSuffix(name, ledger.SyncedFile)+"journal") {
+		switch {
+		case inLedger(name, "journal"):
+			err = addFile(w, root, name, lengths[name])
+		case inLedger(name, ledger.SyncedFile):
 			err = addNote(w, name, notes[name])
-		} else {
-			err = addFile(w, root, name, most)
+		default:
+			err = addFile(w, root, name, math.MaxInt64)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -188,7 +187,7 @@ func copyDatabase(ctx context.Context, from, to, version string) (*Manifest, err
 // journalNotes returns the notes of the lengths that the ledgers' journals have at least. They are
 // read before the lengths, so that none is ahead of what the backup has of its journal.
 func journalNotes(root *os.Root) (map[string][]byte, error) {
-	names, err := fs.Glob(root.FS(), journals+strings.TrimPrefix(ledger.SyncedFile, "journal"))
+	names, err := inLedgers(root, ledger.SyncedFile)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +219,7 @@ func addNote(w *tar.Writer, name string, note []byte) error {
 // journalLengths returns the lengths of the ledgers' journals. The content that a journal refers
 // to existed before it, so files listed afterwards include all that these lengths need.
 func journalLengths(root *os.Root) (map[string]int64, error) {
-	names, err := fs.Glob(root.FS(), journals)
+	names, err := inLedgers(root, "journal")
 	if err != nil {
 		return nil, err
 	}
@@ -236,11 +235,19 @@ func journalLengths(root *os.Root) (map[string]int64, error) {
 	return lengths, nil
 }
 
-const journals = "jobs/*/ledger/journal"
+// ledgers are the directories of ledgers: of a job, and of its sub-agents in copies.
+var ledgers = []string{"jobs/*/ledger/", "jobs/*/trees/*/ledger/"}
 
-func isJournal(name string) bool {
-	ok, _ := path.Match(journals, name)
-	return ok
+func inLedgers(root *os.Root, file string) (names []string, err error) {
+	for _, dir := range ledgers {
+		found, ferr := fs.Glob(root.FS(), dir+file)
+		names, err = append(names, found...), errors.Join(err, ferr)
+	}
+	return names, err
+}
+
+func inLedger(name, file string) bool {
+	return slices.ContainsFunc(ledgers, func(dir string) bool { ok, _ := path.Match(dir+file, name); return ok })
 }
 
 // backupNames lists the files of a backup besides the database.

@@ -38,7 +38,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		led, err := ledger.Open(filepath.Join(data, "jobs", id, "ledger"), nil)
+		led, err := ledger.Open(ledgerOf(data, i), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,6 +82,11 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 }
 
+// ledgerOf is the ledger of a job; the last one's is of a sub-agent in a copy.
+func ledgerOf(data string, i int) string {
+	return filepath.Join(data, "jobs", fmt.Sprint("J", i), []string{"", "", "trees/w1"}[i], "ledger")
+}
+
 // whole restores a backup of three jobs into a directory and reports missing parts.
 func whole(t *testing.T, file, other string) {
 	t.Helper()
@@ -100,12 +105,15 @@ func whole(t *testing.T, file, other string) {
 		t.Error(err)
 	}
 	for i := range 3 {
-		led, err := ledger.Open(filepath.Join(other, "jobs", fmt.Sprint("J", i), "ledger"), nil)
+		led, err := ledger.Open(ledgerOf(other, i), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := led.Verify(t.Context()); err != nil {
 			t.Error(err)
+		}
+		if why := led.Incomplete(t.Context()); len(why) > 0 {
+			t.Errorf("the ledger of J%d is called incomplete: %q", i, why)
 		}
 		_ = led.Close()
 	}
