@@ -196,6 +196,9 @@ func (c *session) reason(err error, late bool, limit time.Duration) string {
 			said += "; its standard error ends with: " + clipHead(rootfs.Visible(tail), 600)
 		}
 	}
+	if other := line(c.wire.passed()); other != "" {
+		said += fmt.Sprintf("; it answered with something that is no message: %q", other)
+	}
 	refused, ended := new(jsonrpc.Error), err == nil || errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, fs.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, context.Canceled)
 	switch {
 	case c.out != nil && c.out.Fault() != "":

@@ -186,17 +186,6 @@ func oneByOne(message []byte, sep string) []byte {
 	return bytes.Join(list, []byte(sep))
 }
 
-// answerOf returns the answer in a batch to one request, and any other message unchanged.
-func answerOf(message []byte) []byte {
-	for l := range bytes.Lines(oneByOne(message, "\n")) {
-		var m struct{ Method, ID json.RawMessage }
-		if json.Unmarshal(l, &m) == nil && m.Method == nil && m.ID != nil {
-			return l
-		}
-	}
-	return message
-}
-
 // boundedLine returns the next line with its end.
 func boundedLine(lines *bufio.Reader, most int) ([]byte, error) {
 	var l []byte

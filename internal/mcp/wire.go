@@ -6,8 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/jsontext"
@@ -25,6 +27,8 @@ type wire struct {
 	mu    sync.Mutex
 	asked map[string]request // that wait for an answer, by id as text
 	wants []byte             // the refusal of the first request
+	other string             // the first text that is no message, where no call was answered
+	ends  map[string]request // whose answers are streams, by the last event of each
 }
 
 // A request identifies a request that was sent.
@@ -73,6 +77,7 @@ func (w *wire) answered(id json.RawMessage) (request, bool) {
 	defer w.mu.Unlock()
 	q, ok := w.asked[idText(id)]
 	delete(w.asked, idText(id))
+	maps.DeleteFunc(w.ends, func(_ string, of request) bool { return ok && string(of.id) == string(q.id) })
 	return q, ok
 }
 
@@ -151,6 +156,46 @@ func (w *wire) refuses(q request, text []byte) {
 	w.wants = bytes.Clone(text)
 }
 
+// passes notes text that is no message, in the answer to what is no call.
+func (w *wire) passes(text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.other = cmp.Or(w.other, text[:min(len(text), maxNoise)])
+}
+
+// passed returns the first text that was no message.
+func (w *wire) passed() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.other
+}
+
+// at notes the last event in the answer to a request, of which another was the last before.
+func (w *wire) at(before, id string, q request) string {
+	if q.id == nil {
+		return id
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ends == nil {
+		w.ends = map[string]request{}
+	}
+	delete(w.ends, before)
+	w.ends[id] = q
+	return id
+}
+
+// resumes returns the request whose answer is to go on behind an event; it is empty if that has come.
+func (w *wire) resumes(id string) request {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	q := w.ends[id]
+	if _, waits := w.asked[idText(q.id)]; !waits {
+		return request{}
+	}
+	return q
+}
+
 // otherRevision returns the newest revision that the refusal of a connection names, is known here
 // and begins with a handshake, but for the refused one; "" if there is none.
 func (w *wire) otherRevision(refused string) string {
@@ -187,6 +232,11 @@ func (w *wire) notice(m map[string]json.RawMessage) bool {
 // message returns a received text as the library accepts it, repaired if need be, or a substitute
 // for an answer that cannot be read; ok is false for a text that is not a message.
 func (w *wire) message(text []byte) (out []byte, ok bool) {
+	if !utf8.Valid(text) { // in the character set of an old system, or with a broken character
+		if t, reason := rootfs.Decode(text); reason == "" {
+			text = []byte(t.Content)
+		}
+	}
 	if out, ok = w.receives(text); ok || json.Valid(text) {
 		return out, ok
 	}
@@ -194,14 +244,6 @@ func (w *wire) message(text []byte) (out []byte, ok bool) {
 		return out, true
 	}
 	return w.broken(text)
-}
-
-// read is like message where every text should be a message: any other text stays as it is.
-func (w *wire) read(text []byte) []byte {
-	if out, ok := w.message(text); ok {
-		return out
-	}
-	return text
 }
 
 // batch handles several messages at once.

@@ -206,7 +206,7 @@ func (e *Endpoint) Do(req *http.Request, body Body, stream bool) (*Reply, error)
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("User-Agent", "adroit")
-	req.Header.Set("Accept-Encoding", "gzip") // so that the client leaves the body to decoded
+	req.Header.Set("Accept-Encoding", "gzip") // so that the client leaves the body to Decoded
 	if e.Key != "" {
 		req.Header.Set("Authorization", "Bearer "+e.Key)
 	}
@@ -223,7 +223,7 @@ func (e *Endpoint) Do(req *http.Request, body Body, stream bool) (*Reply, error)
 		return nil, err
 	}
 	w.Touch()
-	resp.Body = decoded(resp)
+	resp.Body = Decoded(resp)
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	r := &Reply{
 		Type:  strings.ToLower(strings.TrimSpace(media)),
@@ -412,9 +412,9 @@ const (
 	trailerTimeout = 5 * time.Second
 )
 
-// decoded is the body of a response without its encodings, which the bytes tell: servers and
+// Decoded is the body of a response without its encodings, which the bytes tell: servers and
 // proxies in front of them name one that is not there, leave one out, or encode twice.
-func decoded(resp *http.Response) io.ReadCloser {
+func Decoded(resp *http.Response) io.ReadCloser {
 	return &decoder{of: strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))), body: resp.Body}
 }
 
