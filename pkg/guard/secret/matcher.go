@@ -160,7 +160,9 @@ var shapes = []struct {
 		"password", "Password", "PASSWORD", "passwd", "PASSWD", "passphrase", "Passphrase", "PASSPHRASE",
 		"secret", "Secret", "SECRET", "token", "Token", "TOKEN",
 		"api_key", "apiKey", "ApiKey", "APIKey", "API_KEY", "apikey", "APIKEY", "api-key", "Api-Key", "API-Key",
-		"access_key", "accessKey", "AccessKey", "ACCESS_KEY", "private_key", "privateKey", "PRIVATE_KEY",
+		"access_key", "accessKey", "AccessKey", "ACCESS_KEY", "private_key", "privateKey", "PrivateKey", "PRIVATE_KEY",
+		"encryption_key", "encryptionKey", "EncryptionKey", "ENCRYPTION_KEY", "encryption-key", "Encryption-Key", "signing_key", "signingKey", "SigningKey", "SIGNING_KEY", "signing-key", "Signing-Key",
+		"master_key", "masterKey", "MasterKey", "MASTER_KEY", "account_key", "accountKey", "AccountKey", "ACCOUNT_KEY", "APP_KEY",
 		"credential", "Credential", "CREDENTIAL",
 	}, false, assigned},
 }

@@ -214,7 +214,7 @@ func assigned(s string, lead int, final, whole bool) verdict {
 	if open {
 		return verdict{answer: more}
 	}
-	for _, other := range []string{"name", "path", "file", "id", "url", "env", "type", "count", "len"} {
+	for _, other := range []string{"name", "path", "file", "id", "url", "env", "type", "count", "len", "arn", "version", "size"} {
 		if strings.HasSuffix(strings.ToLower(name), other) {
 			return verdict{}
 		}
@@ -291,11 +291,11 @@ func hasDigit(w string) bool { return strings.ContainsAny(w, digits) }
 // such as FB_PAGE_TOKEN, names a secret.
 const (
 	// places are words for a place in a list or a stream, which the next request names.
-	places = " page pagination paging paginator next prev previous cursor continuation continue resume sync delta scroll position start end last marker stop begin first after before forward forwards backward backwards skip sequence idempotency dedup deduplication resumption watermark bookmark checkpoint offset "
+	places = " page pagination paging paginator next prev previous cursor continuation continue resume sync delta scroll position start end last marker stop begin first after before forward forwards backward backwards skip sequence idempotency dedup deduplication resumption watermark bookmark checkpoint offset change changes "
 	// values are words for a value in a design or in a text that a model reads.
 	values = " design semantic color colour theme spacing font style radius shadow typography eos bos pad unk sep cls mask eot sot eod special max min num total "
 	// beside are words that stand with those and say nothing alone.
-	beside = " new batch list result results item items record records event events change changes query search upload of the per ms "
+	beside = " new batch list result results item items record records event events query search upload of the per ms "
 	// capital are the words of these that count in capitals too: SYNC_TOKEN is a
 	// variable, and most variables name secrets.
 	capital = " next prev previous cursor continuation pagination after before skip eos bos pad unk sep cls mask max min "

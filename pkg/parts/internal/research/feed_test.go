@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -254,6 +255,28 @@ func FuzzFeed(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A title of RSS is HTML or not, as its author pleases: a tag is markup where its element is whole and one that titles have.
+func TestTitles(t *testing.T) {
+	at, _ := url.Parse("https://x.example/feed")
+	for in, want := range map[string]string{
+		"std::vector<T> & you":                "std::vector<T> & you",
+		"The <dialog> element":                "The <dialog> element",
+		"<input>, <b> and <a href>":           "<input>, <b> and <a href>",
+		"Map<String, List<int>> in Dart":      "Map<String, List<int>> in Dart",
+		"a <b>bold</b> <i class=x>word</i>":   "a bold word",
+		"one<br/>two<BR>three":                "one two three",
+		"</div> is closed, <my-tag></my-tag>": "</div> is closed, <my-tag></my-tag>",
+		"5 < 6 &amp; 7 > 6":                   "5 < 6 & 7 > 6",
+		"<script>alert(1)</script>x":          "x",
+		"<Suspense fallback={x}> and on":      "<Suspense fallback={x}> and on",
+	} {
+		f, err := readFeed([]byte(`<rss version="2.0"><channel><title>t</title><item><title>`+html.EscapeString(in)+`</title><link>/a</link></item></channel></rss>`), "", at)
+		if err != nil || f.items[0].Title != want {
+			t.Errorf("%s: %+v, %v", in, f, err)
+		}
+	}
 }
 
 // A guid is a link exactly where RSS says so and the item has none.

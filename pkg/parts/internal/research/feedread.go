@@ -60,7 +60,7 @@ func readFeed(body []byte, label string, at *url.URL) (*feed, error) {
 	case err != nil:
 		return nil, fmt.Errorf("it is a broken feed: %s", fetch.OneLine(err.Error(), 200))
 	}
-	f := &feed{title: words(parsed.Title, 200), link: fetch.ResolveLink(at, parsed.Link)}
+	f := &feed{title: heading(parsed.Title, 200), link: fetch.ResolveLink(at, parsed.Link)}
 	seen := map[string]bool{}
 	for _, it := range parsed.Items[:min(len(parsed.Items), fetch.MostItems)] {
 		if it == nil {
@@ -101,7 +101,7 @@ func (t permalinks) Translate(in any) (*gofeed.Feed, error) {
 }
 
 func read(it *gofeed.Item, at *url.URL) item {
-	one := item{Title: words(it.Title, 300), URL: fetch.ResolveLink(at, it.Link), Summary: words(cmp.Or(it.Description, it.Content), 500)}
+	one := item{Title: heading(it.Title, 300), URL: fetch.ResolveLink(at, it.Link), Summary: words(cmp.Or(it.Description, it.Content), 500)}
 	if t := cmp.Or(it.PublishedParsed, it.UpdatedParsed); t != nil && t.Year() > 1 && t.Year() < 10_000 {
 		one.Time = t.UTC()
 	}
@@ -140,8 +140,33 @@ func identity(it *gofeed.Item, one item) string {
 	return fmt.Sprint("text ", one.Title, one.Time, one.Summary)
 }
 
+// inTitles are the elements that titles are written with; br, img and wbr have no end.
+var inTitles = strings.Fields("a abbr acronym b bdi big cite code del div em font h1 h2 h3 h4 h5 h6 i ins kbd mark p q s samp script small span strike strong style sub sup tt u var")
+
+// heading is the text of a title on one line. RSS leaves open whether it is HTML, and titles name types and
+// elements: a tag is markup if it belongs to a whole element.
+func heading(s string, n int) string {
+	low := strings.ToLower(s)
+	return textOf(s, n, func(tag string, end bool) bool {
+		switch {
+		case tag == "br" || tag == "img" || tag == "wbr":
+			return true
+		case !slices.Contains(inTitles, tag):
+			return false
+		case end:
+			return strings.Contains(low, "<"+tag)
+		}
+		return strings.Contains(low, "</"+tag+">")
+	})
+}
+
 // words is the text of a piece of HTML on one line, n bytes at most.
 func words(s string, n int) string {
+	return textOf(s, n, func(string, bool) bool { return true })
+}
+
+// textOf returns the text between the tags that are markup.
+func textOf(s string, n int, markup func(tag string, end bool) bool) string {
 	if !strings.ContainsAny(s, "<&") {
 		return fetch.OneLine(s, n)
 	}
@@ -157,14 +182,25 @@ func words(s string, n int) string {
 			if skip == "" {
 				b.Write(z.Text())
 			}
-		case html.StartTagToken:
+		case html.StartTagToken, html.SelfClosingTagToken:
+			raw := string(z.Raw())
 			name, _ := z.TagName()
-			if t := string(name); t == "script" || t == "style" {
+			switch t := string(name); {
+			case !markup(t, false):
+				b.WriteString(raw)
+				continue
+			case t == "script" || t == "style":
 				skip = t
 			}
 			b.WriteByte(' ')
 		case html.EndTagToken:
-			if name, _ := z.TagName(); string(name) == skip {
+			raw := string(z.Raw())
+			name, _ := z.TagName()
+			switch t := string(name); {
+			case !markup(t, true):
+				b.WriteString(raw)
+				continue
+			case t == skip:
 				skip = ""
 			}
 			b.WriteByte(' ')

@@ -128,13 +128,13 @@ func (c calendars) between(in input, here zone) (from, to time.Time, err error) 
 }
 
 func when(s string, here zone) (t time.Time, day bool, err error) {
-	s = strings.TrimSpace(s)
+	s, late := fetch.Midnight(strings.TrimSpace(s))
 	if t, err := time.Parse(time.RFC3339, s); err == nil && t.Year() > 0 {
-		return t.UTC(), false, nil
+		return t.Add(late).UTC(), false, nil
 	}
 	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
 		if t, err := time.Parse(layout, s); err == nil && t.Year() > 0 {
-			return here.moment(t), layout == time.DateOnly, nil
+			return here.moment(t.Add(late)), layout == time.DateOnly, nil
 		}
 	}
 	return t, false, fmt.Errorf("%q is not a day or time: write 2026-03-01 or 2026-03-01T09:00", spelling.Clip(s, 60))

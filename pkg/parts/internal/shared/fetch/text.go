@@ -188,6 +188,17 @@ var (
 	clockTime  = lazyregexp.New(`\d:\d\d`)
 )
 
+var endOfDay = lazyregexp.New(`(\d[ T])24(:?)00(:?00(?:[.,]0+)?)?([^\d:]|$)`)
+
+// Midnight returns a time that is the end of a day, 24:00, as the beginning of that day, and how much
+// later it is; any other text stays as it is.
+func Midnight(s string) (string, time.Duration) {
+	if !endOfDay.MatchString(s) {
+		return s, 0
+	}
+	return endOfDay.ReplaceAllString(s, "${1}00${2}00${3}${4}"), 24 * time.Hour
+}
+
 // FeedDate reads a date as feeds have it: with a day and a month, a time, and a zone by its
 // offset or its abbreviation. It reports false for another form, and for a zone that is
 // not known.
@@ -197,6 +208,7 @@ func FeedDate(s string) (time.Time, bool) {
 	if !clockTime.MatchString(s) {
 		return time.Time{}, false
 	}
+	s, late := Midnight(s)
 	offset := 0
 	if m := offsetZone.FindStringSubmatch(s); m != nil {
 		t, err := time.Parse("-0700", m[2]+("0" + m[3])[len(m[3])-1:]+(m[4] + "00")[:2])
@@ -217,7 +229,7 @@ func FeedDate(s string) (time.Time, bool) {
 	for _, day := range []string{"2 Jan 2006", "2 January 2006", "Jan 2 2006", "January 2 2006", "2 Jan 06", "2006-01-02"} {
 		for _, clock := range []string{" 15:04:05", " 15:04", "T15:04:05", "T15:04"} {
 			if t, err := time.ParseInLocation(day+clock, s, zone); err == nil {
-				return t, true
+				return t.Add(late), true
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/fetch"
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/markdown"
 )
 
@@ -353,11 +354,11 @@ var hasZone = lazyregexp.New(`(?:Z|[+-]\d\d:?\d\d)$`)
 
 // ParseDate reads a day or a point in time as front matter has them.
 func ParseDate(s string) (t time.Time, err error) {
-	given := strings.Replace(strings.ToUpper(strings.TrimSpace(s)), "T", " ", 1)
+	given, late := fetch.Midnight(strings.Replace(strings.ToUpper(strings.TrimSpace(s)), "T", " ", 1))
 	for _, clock := range []string{"", " 15:04:05", " 15:04"} {
 		for _, zone := range []string{"", "Z07:00", " Z07:00", "Z0700", " Z0700"} {
 			if t, err = time.Parse("2006-1-2"+clock+zone, given); err == nil && (clock != "" || zone == "") {
-				return t, nil
+				return t.Add(late), nil
 			}
 		}
 	}
