@@ -32,6 +32,8 @@ func (j *joiner) name(op *operation, quiet bool) {
 		return
 	case op.kind == opPut && ledger.Special(op.up.Mode) != "":
 		what = ledger.Special(op.up.Mode) + ", made"
+	case op.kind == opPut && op.low != nil && ledger.Special(op.low.Mode) != "":
+		what = ledger.Special(op.low.Mode) + ", replaced"
 	case op.low != nil && op.low.Mode&unix.S_IFMT == unix.S_IFREG && op.low.Nlink > 1 && !op.alike():
 		what = strings.TrimPrefix(op.traits+", hard link", ", ")
 	default:
@@ -258,6 +260,9 @@ func (j *joiner) weighPut(ctx context.Context, op *operation) error {
 		if known && op.copied && base.Type == rootfs.TypeFile {
 			j.conflict(op, opKeep, removedHere)
 		}
+		return nil
+	}
+	if ledger.Special(op.low.Mode) != "" && !j.touched(op.low) { // a file takes its place: a new one, for what was there has no content
 		return nil
 	}
 	if j.touched(op.low) && j.writing() != p {

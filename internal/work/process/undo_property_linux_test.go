@@ -86,6 +86,7 @@ func TestUndoIsTrue(t *testing.T) {
 		{"git init -q fresh"},
 		{"chmod 700 data/sub; rmdir empty; mkdir full"},
 		{"mkfifo pipe data/pipe; rm old-pipe"},
+		{"rm old-pipe; echo x >old-pipe"},
 		{"echo '*' >new-exclude; git config core.excludesFile \"$PWD/new-exclude\"; echo x >made", "rm made; echo x >data/made"},
 		{"echo keep >listed; ln -s listed linked; git config core.excludesFile \"$PWD/linked\"", "echo made >>listed; echo x >made"},
 		{"cp tracked c; mv c tracked; cp -r data e; rm -rf data; mv e data"}, // without the attributes
