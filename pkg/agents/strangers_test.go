@@ -55,7 +55,9 @@ func TestAgentsOfStrangers(t *testing.T) {
 		"tools: [Read, 'Task(a, b)']":                 {[]string{"read_file"}, "Task(a, b) has no counterpart here"},
 		"tools: Read, Grep, Glob(":                    {[]string{"read_file", "search"}, "Glob"},
 		"tools: Read\ndescription: one: two\n  three": {[]string{"read_file"}, "the description is not valid YAML and was taken as it is"},
-		"tools: Read\nmodel: @x":                      {[]string{"read_file"}, `x.md:5:8: error: model "@x" names no provider; write it like ollama/qwen3:8b`},
+		"description: Use it so: <example>\nContext: x\nuser: \"y\"\ntools: Bash\n</example>\n\n<example>\nuser: z</example>\ntools: Read": {[]string{"read_file"}, "the description is not valid YAML and was taken as it is"},
+		"description: Use it so: <example>\ntools: Read": {[]string{"read_file"}, "the description is not valid YAML and was taken as it is"},
+		"tools: Read\nmodel: @x":                         {[]string{"read_file"}, `x.md:5:8: error: model "@x" names no provider; write it like ollama/qwen3:8b`},
 	} {
 		a, ps := agents.Parse(".claude/agents/x.md", []byte("---\nname: x\ncolor: red\n"+front+"\n---\nDo."))
 		if a == nil || !slices.Equal(a.Tools, c.tools) || !strings.Contains(lines(ps), c.problems) {

@@ -79,6 +79,9 @@ func quoteText(src string, lenient func(key, value string) bool) (string, []node
 	for from := 0; from < len(lines); {
 		m := frontKey.FindStringSubmatch(lines[from])
 		to := from + 1
+		if m != nil && m[1] == "description" {
+			to = exampleEnd(lines, from)
+		}
 		for to < len(lines) && frontKey.FindStringSubmatch(lines[to]) == nil && !strings.HasPrefix(lines[to], "#") {
 			to++
 		}
@@ -98,6 +101,21 @@ func quoteText(src string, lenient func(key, value string) bool) (string, []node
 		from = to
 	}
 	return strings.Join(lines, "\n"), keys
+}
+
+// exampleEnd returns the line behind a description's first line and the examples that begin in it or follow
+// it: what Claude Code writes there has lines such as "user: …", which are no keys.
+func exampleEnd(lines []string, from int) int {
+	to, open := from, 0
+	for i := from; i < len(lines); i++ {
+		if i > to && open == 0 && frontKey.MatchString(lines[i]) {
+			break
+		}
+		if open += strings.Count(lines[i], "<example>") - strings.Count(lines[i], "</example>"); open <= 0 {
+			to, open = i, 0
+		}
+	}
+	return to + 1
 }
 
 // counterpart names our tool for one of Claude Code's; "" means there is none.
