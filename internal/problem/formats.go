@@ -75,8 +75,8 @@ var formats = []format{
 	{name: "mocha, cypress", typ: Test, whole: true, fail: lazyregexp.New(`(?m)^\s+\d+ failing$`),
 		count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ (?:passing|failing|pending)\b)`),
 		none:  lazyregexp.New(`(?m)^\s*0 passing\b|^Error: No test files found`)},
-	{name: "node:test", typ: Test, fail: lazyregexp.New(`(?m)^[#ℹ] fail\s+[1-9]|^Failed tests:$|^✖ failing tests:$`),
-		count: lazyregexp.New(`(?m)^\s*[#ℹ] (?P<words>(?:pass|fail|skipped|todo)\s+\d+)\s*$`),
+	{name: "node:test", typ: Test, fail: lazyregexp.New(`(?m)^[#ℹ] (?:fail|cancelled)\s+[1-9]|^Failed tests:$|^✖ failing tests:$`),
+		count: lazyregexp.New(`(?m)^\s*[#ℹ] (?P<words>(?:pass|fail|cancelled|skipped|todo)\s+\d+)\s*$`),
 		none:  lazyregexp.New(`(?m)^[#ℹ] tests\s+0$`)},
 	{name: "bun", typ: Test, fail: lazyregexp.New(`(?m)^\(fail\) `), count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ (?:pass|fail|skip|todo))\s*$`), none: lazyregexp.New(`(?m)^No tests found!$`)},
 	{name: "ava", typ: Test, count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ tests? (?:passed|failed|skipped|todo))\s*$`)},
@@ -343,13 +343,13 @@ func read(text string) (r Reading) {
 }
 
 // counted is a number with what it counts, before it or behind it.
-var counted = lazyregexp.New(`(\d+)(?:/\d+)? (?:tests? |was |were )?([A-Za-z]+(?: as expected)?)|([A-Za-z]+(?: [A-Za-z]+)*)[=:] ?(\d+)|(pass|fail|skipped|todo)\s+(\d+)`)
+var counted = lazyregexp.New(`(\d+)(?:/\d+)? (?:tests? |was |were )?([A-Za-z]+(?: as expected)?)|([A-Za-z]+(?: [A-Za-z]+)*)[=:] ?(\d+)|(pass|fail|cancelled|skipped|todo)\s+(\d+)`)
 
 // The words by which runners count, in small letters, as far as they begin so.
 var (
 	ofPassed  = []string{"pass", "success", "succe", "xpassed", "flaky", "failed as expected"}
 	ofSkipped = []string{"skip", "pending", "todo", "xfailed", "did", "incomplete", "excluded", "ignored", "inconclusive"}
-	ofFailed  = []string{"fail", "error", "timed", "interrupted", "invalid", "unexpected successes"}
+	ofFailed  = []string{"fail", "error", "timed", "interrupted", "cancelled", "invalid", "unexpected successes"}
 )
 
 // summaries returns the matches of count, without those of a run that is summed up again.
