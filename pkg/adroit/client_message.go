@@ -272,9 +272,9 @@ func (rt *Runtime) reportLost(ctx context.Context, m *jobs.Manager, j *jobs.Job)
 	if last, _ := os.ReadFile(named); string(last) == digest {
 		return nil
 	}
-	rt.warn("%s: files are not as its finished steps left them, by a power cut or somebody's hand. %s", j.ID, list)
+	rt.warn("%s: files are not as its finished steps left them. %s", j.ID, list)
 	tell := func(name, in, list string) error {
-		value, err := json.Marshal(executor.Message{In: in, Changed: "Files are not as your finished calls left them, by a power cut or somebody's hand. Look at them before you go on. " + list})
+		value, err := json.Marshal(executor.Message{In: in, Changed: "Files are not as your finished calls left them. Look at them before you go on. " + list})
 		if err != nil {
 			return err
 		}

@@ -463,6 +463,9 @@ func (l *Ledger) compare(ctx context.Context, root string, seen map[string]strin
 		case !known || changed && (change.After.Type == rootfs.TypeDir || change.After.Type == "" && now.Type == rootfs.TypeDir):
 			continue
 		case strings.HasPrefix(by[p], undoStep) && now.Equal(change.After):
+			if seen == nil {
+				continue // as the undo left it: nothing is lost
+			}
 			s.Undone = append(s.Undone, p)
 		case read && now.Digest == digest || changed && now.Digest == change.After.Digest:
 			continue
@@ -504,7 +507,7 @@ func (s Stale) String() string {
 	if list == "" {
 		return ""
 	}
-	return "Files are not as you know them, by somebody else's hand. " + list
+	return "Files are not as you know them, through no call of yours. " + list
 }
 
 // List names the files by kind, "" if there are none.

@@ -64,6 +64,10 @@ func TestStale(t *testing.T) {
 	if s.Digest = ""; err != nil || !reflect.DeepEqual(s, want) {
 		t.Errorf("after an undo: %+v, %v; want %+v", s, err, want)
 	}
+	lost, err := led.Lost(t.Context(), dir, func(string) bool { return true })
+	if err != nil || len(lost.Undone) > 0 || !slices.Contains(lost.Changed, "d/wrote.txt") {
+		t.Errorf("after an undo these are lost: %+v, %v", lost, err)
+	}
 }
 
 func must(t *testing.T, err error) {

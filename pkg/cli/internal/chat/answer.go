@@ -47,7 +47,7 @@ func (s *Session) showQuestion(limit int) {
 		s.showFiles(limit)
 		return
 	}
-	text, whole := show.Question(s.question.q, limit)
+	text, whole := show.Question(s.question.q, limit, s.Screen.Width())
 	s.question.whole = whole
 	s.ui.Print(show.PaintQuestion(s.Screen, text))
 	if s.rule() != "" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -232,12 +233,13 @@ func (s *Session) setModel(name string) {
 		if s.between("/model") {
 			r := s.Request
 			r.Model, r.ForAll = request.Script(name), true
-			s.change(r, func() {
+			provider, _, _ := strings.Cut(s.With()[1], "/")
+			s.change(r, func(ctx context.Context, r *adroit.Request) error { return s.findModel(ctx, r, provider) }, func(r adroit.Request) {
 				s.Request.Model, s.ForAll, s.with = r.Model, true, nil
 				if s.input.model = ""; s.job != "" {
 					s.input.model = r.Model
 				}
-				s.say(kit.Dim, "%s is asked from your next message on", name)
+				s.say(kit.Dim, "%s is asked from your next message on", r.Model)
 			})
 		}
 		return
@@ -255,6 +257,27 @@ func (s *Session) setModel(name string) {
 			}
 		}, err
 	})
+}
+
+// findModel checks that a job can begin with the model of r. A name without a provider that is
+// no model is one of the provider in use, if that lists it; else it is proposed.
+func (s *Session) findModel(ctx context.Context, r *adroit.Request, provider string) error {
+	err := Check(ctx, s.c, *r)
+	if err == nil || provider == "" || strings.ContainsAny(r.Model, "/:") {
+		return err
+	}
+	here := *r
+	here.Model = provider + "/" + r.Model
+	switch {
+	case Check(ctx, s.c, here) != nil:
+		return err
+	case slices.ContainsFunc(s.models.list(ctx, s.c), func(c Choice) bool { return c.Text == here.Model }):
+		*r = here
+		return nil
+	}
+	e := *problem.AsError(err)
+	e.Hint = "did you mean " + here.Model + "?"
+	return &e
 }
 
 func (s *Session) setAgent(name string) {
@@ -276,7 +299,7 @@ func (s *Session) setAgent(name string) {
 	if s.between("/agent") {
 		r := s.Request
 		r.Target = name
-		s.change(r, func() {
+		s.change(r, s.check, func(adroit.Request) {
 			s.Target = name
 			if s.job == "" {
 				s.startOver("agent " + name + ": a new conversation begins with your next message")
@@ -308,17 +331,19 @@ func (s *Session) branch(turn int, words string) {
 	})
 }
 
-// change uses what a command sets if a job can begin with it; what is entered meanwhile
-// waits.
-func (s *Session) change(r adroit.Request, use func()) {
+func (s *Session) check(ctx context.Context, r *adroit.Request) error { return Check(ctx, s.c, *r) }
+
+// change uses what a command sets if a job can begin with it, as find completes it; what is
+// entered meanwhile waits.
+func (s *Session) change(r adroit.Request, find func(context.Context, *adroit.Request) error, use func(adroit.Request)) {
 	s.opening = opening{busy: true}
 	s.do(func(ctx context.Context) func() {
-		err := Check(ctx, s.c, r)
+		err := find(ctx, &r)
 		return func() {
 			if err != nil {
 				s.fail(err)
 			} else {
-				use()
+				use(r)
 			}
 			s.ready()
 		}

@@ -255,7 +255,7 @@ func (s *Session) say(style, text string, args ...any) {
 	width := s.Screen.Width()
 	var b strings.Builder
 	for l := range strings.SplitSeq(kit.Sanitize(fmt.Sprintf(text, args...)), "\n") {
-		for _, row := range kit.Wrap(l, width) {
+		for _, row := range kit.WrapIndented(l, width) {
 			b.WriteString(s.Screen.Paint(style, row) + "\n")
 		}
 	}

@@ -5,9 +5,11 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/problem"
 	toolserver "github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
@@ -134,5 +136,39 @@ func TestCompleteBesideSlowServers(t *testing.T) {
 	next(t, ui)()
 	if want := []string{"/note", "/notes/sum"}; !slices.Equal(got, want) {
 		t.Errorf("when it has answered: %q, want %q", got, want)
+	}
+}
+
+// twoServers is a client with two providers, of which openai lists the model two.
+type twoServers struct{ adroit.Client }
+
+func (twoServers) Models(context.Context) ([]adroit.ModelInfo, error) {
+	return []adroit.ModelInfo{{Model: "ollama/two"}, {Model: "openai/two"}, {Model: "openai/NAME", Lacks: adroit.LacksName}}, nil
+}
+
+func (twoServers) Resolve(_ context.Context, r adroit.Request) (*adroit.Plan, error) {
+	if !strings.Contains(r.Model, "/") && r.Model != "small" {
+		return nil, problem.Invalidf("did you mean ollama/"+r.Model+"?", "model %q has no provider", r.Model)
+	}
+	return &adroit.Plan{}, nil
+}
+
+// A model without its provider is one of the provider in use, or proposed so; a role comes first.
+func TestModelOfTheProviderInUse(t *testing.T) {
+	s := New(t.Context(), &kit.Env{}, twoServers{}, make(posted, 10), Options{Screen: kit.NewColor(io.Discard, 80)})
+	for _, c := range []struct{ name, provider, want, hint string }{
+		{"two", "openai", "openai/two", ""},
+		{"two", "ollama", "ollama/two", ""},
+		{"small", "openai", "small", ""},
+		{"three", "openai", "three", "did you mean openai/three?"},
+		{"three", "", "three", "did you mean ollama/three?"},
+		{"qwen3:8b", "openai", "qwen3:8b", "did you mean ollama/qwen3:8b?"},
+	} {
+		var r adroit.Request
+		r.Model = c.name
+		err := s.findModel(t.Context(), &r, c.provider)
+		if r.Model != c.want || problem.Hint(err) != c.hint {
+			t.Errorf("%s beside %s is %s, hint %q; want %s, %q", c.name, c.provider, r.Model, problem.Hint(err), c.want, c.hint)
+		}
 	}
 }

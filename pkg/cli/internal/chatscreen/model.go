@@ -473,7 +473,13 @@ func (m *model) hint() string {
 	}
 	parts := slices.DeleteFunc(s.With(), func(p string) bool { return p == "" || p == "." })
 	help := "  " + m.mode() + "  /help" // is there in the narrowest terminal
-	return kit.Cut(kit.SanitizeLine(strings.Join(parts, "  ")), m.width-1-len(help)) + help
+	with := kit.SanitizeLine(strings.Join(parts, "  "))
+	for _, k := range []string{"  Ctrl+V picture", "  @ file"} {
+		if kit.Columns(with)+len(help)+len(k) < m.width {
+			help += k
+		}
+	}
+	return kit.Cut(with, m.width-1-len(help)) + help
 }
 
 // mode names the permission mode, and the key that changes it.

@@ -54,6 +54,20 @@ func Wrap(s string, n int) (rows []string) {
 	return rows
 }
 
+// WrapIndented is [Wrap] for a line whose later rows have its indentation.
+func WrapIndented(s string, n int) []string {
+	text := strings.TrimLeft(s, " ")
+	indent := s[:len(s)-len(text)]
+	if n > 0 && len(indent) >= n {
+		return Wrap(s, n)
+	}
+	rows := Wrap(text, max(0, n-len(indent)))
+	for i := range rows {
+		rows[i] = indent + rows[i]
+	}
+	return rows
+}
+
 // breaks returns where the rows of [Wrap] begin and end.
 func breaks(s string, n int) (rows [][2]int) {
 	at := 0

@@ -71,6 +71,9 @@ func TestWrap(t *testing.T) {
 			t.Errorf("wrap(%q, %d) = %q, want %q", tc.text, tc.n, got, tc.want)
 		}
 	}
+	if got := strings.Join(WrapIndented("  one two three", 9), "|"); got != "  one two|  three" {
+		t.Errorf("with its indentation: %q", got)
+	}
 	for s, want := range map[string]int{"abc": 3, "日本": 4, "é": 1, "e\u0301": 1, "🙂": 2} {
 		if got := Columns(s); got != want {
 			t.Errorf("columns(%q) = %d, want %d", s, got, want)

@@ -42,7 +42,9 @@ func (s *session) ask(ctx context.Context, questions []jobs.Question) (answered 
 	d := s.show(ctx, q)
 	choices := "run it? [y]es, [n]o, [v]iew all of it: "
 	if always != nil {
-		fmt.Fprintln(s.e.Err, "     "+show.Always(always))
+		for _, row := range kit.WrapIndented("     "+show.Always(always), s.e.Screen().Width()) {
+			fmt.Fprintln(s.e.Err, row)
+		}
 		choices = "run it? [y]es, [a]lways, [n]o, [v]iew all of it: "
 		if d.kept = show.Keepable(always); d.kept {
 			choices = "run it? [y]es, [a]lways in this job, always in this [p]roject, [n]o, [v]iew all of it: "
@@ -151,7 +153,7 @@ func (s *session) show(ctx context.Context, q *jobs.Question) *dialog {
 
 func (d *dialog) print(characters int) {
 	var text string
-	text, d.whole = show.Question(d.q, characters)
+	text, d.whole = show.Question(d.q, characters, d.s.e.Screen().Width())
 	fmt.Fprint(d.s.e.Err, show.PaintQuestion(d.s.e.Screen(), text))
 }
 

@@ -59,8 +59,8 @@ func (s *Server) question(d *adroit.JobDetail) *questionView {
 		return nil
 	}
 	q := &d.Questions[0]
-	words, _ := show.Question(q, maxArtifact)
-	v := &questionView{ID: q.Path, Text: words, Answers: shortNames(q)}
+	words, _ := show.Question(q, maxArtifact, 0)
+	v := &questionView{ID: q.Path, Text: words + show.RuleLine(q), Answers: shortNames(q)}
 	if isApproval(q) && !s.o.ModelApproves {
 		v.How = fmt.Sprintf("A person decides, in a terminal: %s, or %s. job_follow shows how it goes on. job_answer can only deny.", hint.Command("answer approve %s", d.Job.ID), hint.Command("answer deny %s WHY", d.Job.ID))
 	} else {
@@ -131,7 +131,7 @@ func pending(d *adroit.JobDetail, path string) *jobs.Question {
 // formOf is a question as a form, nil for one that is too long.
 func formOf(j *jobs.Job, q *jobs.Question) *sdk.ElicitParams {
 	type m = map[string]any
-	words, whole := show.Question(q, -1)
+	words, whole := show.Question(q, -1, 0)
 	if !whole || len(words) > maxQuestion {
 		return nil
 	}

@@ -126,8 +126,8 @@ func Job(w io.Writer, d *adroit.JobDetail, home func(string) string) {
 	}
 	for i := range d.Questions {
 		q := &d.Questions[i]
-		text, _ := Question(q, -1)
-		fmt.Fprint(w, "\n", text)
+		text, _ := Question(q, -1, 0)
+		fmt.Fprint(w, "\n", text, RuleLine(q))
 		if len(d.Questions) > 1 && len(q.Signals) > 0 {
 			fmt.Fprintf(w, "     %s\n", Answers(d.Job.ID, q.Signals[0], q.Path))
 		}

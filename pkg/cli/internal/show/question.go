@@ -75,8 +75,9 @@ var changed = map[string]bool{"old": true, "new": true, "edits": true, "content"
 
 // Question shows exactly what will run and where, each argument on lines of its own. It
 // shows at most limit characters of each argument, or all of it if limit is negative.
-// whole reports whether nothing was left out.
-func Question(q *jobs.Question, limit int) (text string, whole bool) {
+// What is not an argument is wrapped at columns, 0 for no wrapping: an argument can be copied
+// as it is. whole reports whether nothing was left out.
+func Question(q *jobs.Question, limit, columns int) (text string, whole bool) {
 	e := ToolQuestion(q)
 	if UserQuestion(q) != nil {
 		return userQuestion(q), true
@@ -95,6 +96,14 @@ func Question(q *jobs.Question, limit int) (text string, whole bool) {
 			text = strings.ReplaceAll(Quote(text), "\n", "\n         ")
 			fmt.Fprintf(&b, "       %s: %s\n", Quote(kit.SanitizeLine(name)), text)
 		}
+	}
+	about := func(name, text string) {
+		rows := kit.Wrap(text, max(0, columns-9))
+		if first := max(1, columns-9-len(name)); columns > 0 { // the first row has the name, too
+			head := kit.Wrap(text, first)[0]
+			rows = append([]string{head}, kit.Wrap(strings.TrimLeft(text[len(head):], " "), max(1, columns-9))...)
+		}
+		put(name, strings.TrimRight(strings.Join(rows, "\n"), "\n"))
 	}
 	var args map[string]json.RawMessage
 	if json.Unmarshal(e.Args, &args) != nil {
@@ -119,7 +128,7 @@ func Question(q *jobs.Question, limit int) (text string, whole bool) {
 		put(name, text)
 	}
 	if alike := lookalikes(all); len(alike) > 0 {
-		put("look", "letters of several alphabets in one word: "+strings.Join(alike, ", "))
+		about("look", "letters of several alphabets in one word: "+strings.Join(alike, ", "))
 	}
 	if preview, all := folded(e.Preview, limit); e.Preview != "" {
 		whole = whole && all
@@ -127,7 +136,7 @@ func Question(q *jobs.Question, limit int) (text string, whole bool) {
 	}
 	put("in", e.Dir)
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
-		put("publishes", fmt.Sprintf("%s (sha256 %.12s)", name, e.Files[name]))
+		about("publishes", fmt.Sprintf("%s (sha256 %.12s)", name, e.Files[name]))
 	}
 	around := ""
 	if e.Sandbox != "" {
@@ -139,12 +148,9 @@ func Question(q *jobs.Question, limit int) (text string, whole bool) {
 	if e.Network != "" {
 		around += "network " + e.Network
 	}
-	put("sandbox", around)
-	put("may", strings.Join(e.Needs.Names(), ", "))
-	put("because", e.Why)
-	if e.Always != nil {
-		put("always", "would also allow, in this job only: "+kit.SanitizeLine(e.Always.String()))
-	}
+	about("sandbox", around)
+	about("may", strings.Join(e.Needs.Names(), ", "))
+	about("because", e.Why)
 	put("question", kit.SanitizeLine(q.Path))
 	return b.String(), whole
 }
@@ -246,6 +252,14 @@ func Always(q *executor.Question) string {
 	return "always means" + where + ": " + Quote(kit.SanitizeLine(q.Always.String()))
 }
 
+// RuleLine is [Always] as a line below the question q, "" where always is no answer to it.
+func RuleLine(q *jobs.Question) string {
+	if e := ToolQuestion(q); e != nil && e.Always != nil {
+		return "     " + Always(e) + "\n"
+	}
+	return ""
+}
+
 // Keepable reports whether the rule of an answer of always can be kept for the project of the job:
 // that of a command in a sandbox can. q may be nil.
 func Keepable(q *executor.Question) bool {
@@ -280,7 +294,7 @@ func SignalSent(w io.Writer, name string, sent *adroit.SignalSent) {
 	}
 	fmt.Fprintf(w, "%s: %s sent    %s\n", j.ID, kit.SanitizeLine(name), next)
 	if ToolQuestion(sent.Question) != nil {
-		text, _ := Question(sent.Question, -1)
+		text, _ := Question(sent.Question, -1, 0)
 		fmt.Fprint(w, text)
 	}
 }

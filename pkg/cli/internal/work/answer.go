@@ -214,7 +214,7 @@ func (a *talkAnswer) signal(ctx context.Context, e *kit.Env, d *adroit.JobDetail
 	}
 	// The answer is for the question that is shown here, and for no later one.
 	s.Name = fullName(q, name)
-	text, _ := show.Question(q, -1)
+	text, _ := show.Question(q, -1, e.Screen().Width())
 	fmt.Fprint(e.Err, show.PaintQuestion(e.Screen(), text))
 	if name == "answer" && strings.TrimSpace(words+a.because) == "" {
 		return s, nil, kit.Usagef(show.Answers(d.Job.ID, q.Signals[0], a.question), "%s asks: %s; the answer is empty", d.Job.ID, show.QuestionLine(q))

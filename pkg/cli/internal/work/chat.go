@@ -290,14 +290,16 @@ func (q *chatCommand) screen(ctx context.Context, e *kit.Env, c adroit.Client, s
 	history := chat.OpenHistory(filepath.Join(data, "chat", "history"), config.Redactor(conf, e.Getenv))
 	ui := chatscreen.New(in, out, e.Getenv("TERM"), style, history)
 	own := *e
-	own.Err = printed{ui}
+	own.Err = printed{ui, style}
 	defer e.Divert(own.Err)()
 	s := chat.New(talk, &own, c, ui, chat.Options{Request: q.Request, Screen: style})
 	err = ui.Run(ctx, s, func() { begin(s) })
 	leave(errLeft)
 	s.Wait()
 	if s.Job() != "" {
-		fmt.Fprintf(e.Out, "%s goes on\n", hint.Command("chat --continue %s", s.Job()))
+		for _, row := range kit.Wrap(hint.Command("chat --continue %s", s.Job())+" goes on", style.Width()) {
+			fmt.Fprintln(e.Out, row)
+		}
 	}
 	if ctx.Err() != nil {
 		return kit.Stopped(ctx)
@@ -309,9 +311,19 @@ func (q *chatCommand) screen(ctx context.Context, e *kit.Env, c adroit.Client, s
 var errLeft = errors.New("the conversation was left")
 
 // printed prints what is written in place of standard error.
-type printed struct{ ui chat.UI }
+type printed struct {
+	ui    chat.UI
+	style *kit.Screen
+}
 
 func (p printed) Write(b []byte) (int, error) {
-	p.ui.Print(string(b))
+	text := strings.TrimSuffix(string(b), "\n")
+	p.ui.Post(func() { // who owns the screen knows its width
+		var rows []string
+		for l := range strings.SplitSeq(text, "\n") {
+			rows = append(rows, kit.WrapIndented(l, p.style.Width())...)
+		}
+		p.ui.Print(strings.Join(rows, "\n") + "\n")
+	})
 	return len(b), nil
 }
