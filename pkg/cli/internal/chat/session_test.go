@@ -155,7 +155,7 @@ func (twoServers) Resolve(_ context.Context, r adroit.Request) (*adroit.Plan, er
 
 // A model without its provider is one of the provider in use, or proposed so; a role comes first.
 func TestModelOfTheProviderInUse(t *testing.T) {
-	s := New(t.Context(), &kit.Env{}, twoServers{}, make(posted, 10), Options{Screen: kit.NewColor(io.Discard, 80)})
+	s := New(t.Context(), &kit.Env{Config: func() (*config.Config, error) { return new(config.Config), nil }}, twoServers{}, make(posted, 10), Options{Screen: kit.NewColor(io.Discard, 80)})
 	for _, c := range []struct{ name, provider, want, hint string }{
 		{"two", "openai", "openai/two", ""},
 		{"two", "ollama", "ollama/two", ""},
