@@ -73,12 +73,15 @@ func text(w io.Writer, found []adroit.Finding, all bool) {
 		fmt.Fprintln(w)
 	}
 	var t kit.Table
-	var fine, unneeded []string
+	var fine, absent, unneeded []string
 	for _, f := range found {
 		switch name := kit.SanitizeLine(f.Name); {
 		case all, slices.Contains(leading, f.Name):
 		case f.Status == adroit.Fine:
 			fine = append(fine, name)
+			continue
+		case f.Optional && f.Status == adroit.Note:
+			absent = append(absent, name)
 			continue
 		case f.Optional && f.Status != adroit.Broken:
 			unneeded = append(unneeded, name)
@@ -94,6 +97,9 @@ func text(w io.Writer, found []adroit.Finding, all bool) {
 	var rest []string
 	if len(fine) > 0 {
 		rest = append(rest, "fine too: "+strings.Join(slices.Compact(fine), ", "))
+	}
+	if len(absent) > 0 {
+		rest = append(rest, "not set up: "+strings.Join(slices.Compact(absent), ", "))
 	}
 	if len(unneeded) > 0 {
 		rest = append(rest, "not needed here: "+strings.Join(slices.Compact(unneeded), ", "))

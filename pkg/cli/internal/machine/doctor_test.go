@@ -16,11 +16,12 @@ func TestText(t *testing.T) {
 	found := []adroit.Finding{
 		{Name: "git", Status: adroit.Fine, What: "git version 2"},
 		{Name: "cargo", Status: adroit.Lacking, What: "not there", For: []string{"*.rs"}, Optional: true},
+		{Name: "OPENAI_API_KEY", Status: adroit.Note, What: "not set", Optional: true},
 		{Name: "gopls", Status: adroit.Lacking, What: "not there", Do: "install it", For: []string{"*.go"}},
 		{Name: "sandbox", Status: adroit.Broken, What: "refused", Do: "install it"},
 	}
 	text(&b, found, false)
-	if want := "no job can run: sandbox: refused\nnext: install it\n\nbroken   sandbox  refused; install it\nmissing  gopls    not there; install it\n\nfine too: git; not needed here: cargo    adroit doctor --all\n"; b.String() != want {
+	if want := "no job can run: sandbox: refused\nnext: install it\n\nbroken   sandbox  refused; install it\nmissing  gopls    not there; install it\n\nfine too: git; not set up: OPENAI_API_KEY; not needed here: cargo    adroit doctor --all\n"; b.String() != want {
 		t.Errorf("%s\nwant\n%s", b.String(), want)
 	}
 	b.Reset()

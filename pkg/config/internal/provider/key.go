@@ -247,7 +247,7 @@ func (m *Source) Examine(ctx context.Context, model string) []adroit.Finding {
 		out = append(out, f)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.conf.Endpoints)) {
-		out = append(out, adroit.Finding{Name: "endpoint " + name, Status: adroit.Note, What: m.endpointWords(name)})
+		out = append(out, adroit.Finding{Name: "endpoint " + name, Status: adroit.Fine, What: m.endpointWords(name)})
 	}
 	clis := m.examineCLIs(ctx)
 	out = append(out, clis...)
@@ -272,8 +272,8 @@ func (m *Source) Examine(ctx context.Context, model string) []adroit.Finding {
 			f.Status, f.What, f.Do = adroit.Lacking, "none is chosen", "name one: -m "+named+", ADROIT_MODEL, or model: in the config file"
 		}
 	}
-	for i := range out { // one model is enough
-		out[i].Optional = f.Status == adroit.Fine && out[i].Name != "keys"
+	for i := range out { // one model is enough, and where there is none its row names what to do
+		out[i].Optional = out[i].Name != "keys" && (f.Status == adroit.Fine || out[i].Status == adroit.Note)
 	}
 	return append(out, f)
 }
