@@ -65,7 +65,11 @@ func (rt *Runtime) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
 			return nil, problem.AsError(err)
 		}
 	}
-	j, err = m.Cancel(ctx, id)
+	log, err := answerEvent(ctx, flow.Signal{Name: "cancel"})
+	if err != nil {
+		return nil, problem.AsError(err)
+	}
+	j, err = m.Cancel(ctx, id, log)
 	switch {
 	case errors.Is(err, jobs.ErrFinal):
 		return nil, problem.WithHint(err, "there is nothing to cancel; "+hint.Command("jobs undo %s", id)+" takes back what it changed")

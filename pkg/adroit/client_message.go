@@ -183,6 +183,9 @@ func (rt *Runtime) deliver(ctx context.Context, mgr *jobs.Manager, id string, m 
 		if err != nil {
 			return err
 		}
+		if o.Send.Log, err = messageEvent(ctx, m); err != nil {
+			return err
+		}
 		switch {
 		case !m.Anew && m.Text == "" && len(m.Attachments) == 0 && m.Model == "" && !m.Compact:
 			return nil // it reads what is there
@@ -200,6 +203,26 @@ func (rt *Runtime) deliver(ctx context.Context, mgr *jobs.Manager, id string, m 
 		}
 		return err
 	}
+}
+
+// maxAudited bounds the text of a message in the record of who sent it, in bytes: the conversation
+// has all of it.
+const maxAudited = 2000
+
+// messageEvent is what the log keeps of a message: who sent it, and how it begins.
+func messageEvent(ctx context.Context, m executor.Message) (*event.Event, error) {
+	text := m.Text
+	if m.Compact {
+		text = "/compact"
+	}
+	if len(text) > maxAudited {
+		text = strings.ToValidUTF8(text[:maxAudited], "") + "..."
+	}
+	value, err := json.Marshal(text)
+	if err != nil {
+		return nil, err
+	}
+	return answerEvent(ctx, flow.Signal{Name: turn.MessageSignal, Value: value})
 }
 
 func (rt *Runtime) continuer(m executor.Message) (flow.Reopener, error) {

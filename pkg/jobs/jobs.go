@@ -229,8 +229,9 @@ type Store interface {
 	Reopen(ctx context.Context, id string, o flow.Reopener) error
 	// Cancel asks the runner of a job to end it. A job that nobody holds is
 	// finished as cancelled at once, and its log ends with a job.finished that has a
-	// Final. ErrFinal if it has ended.
-	Cancel(ctx context.Context, id string) error
+	// Final. ErrFinal if it has ended. log, if it is not nil, goes into the job's log if
+	// the job is cancelled, and only then.
+	Cancel(ctx context.Context, id string, log *event.Event) error
 
 	// Send queues a signal until the job asks for it. ErrFinal if it has ended,
 	// ErrAnswered if sig.Question is none of its questions, or another signal that is

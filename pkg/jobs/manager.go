@@ -179,8 +179,8 @@ func (j *Job) describe() {
 
 // Cancel asks for a job to end and waits until its runner has confirmed. It
 // gives up after ten seconds; the request stays.
-func (m *Manager) Cancel(ctx context.Context, id string) (*Job, error) {
-	if err := m.Store.Cancel(ctx, id); err != nil {
+func (m *Manager) Cancel(ctx context.Context, id string, log *event.Event) (*Job, error) {
+	if err := m.Store.Cancel(ctx, id, log); err != nil {
 		return nil, err
 	}
 	late := fmt.Errorf("%s: its runner has not confirmed the cancel within %s; it will as soon as its step lets it", id, confirmCancel)
@@ -192,7 +192,7 @@ func (m *Manager) Cancel(ctx context.Context, id string) (*Job, error) {
 			return j, err
 		}
 		// Its runner has died and left it.
-		if err := m.Store.Cancel(ctx, id); err != nil && !errors.Is(err, ErrFinal) {
+		if err := m.Store.Cancel(ctx, id, nil); err != nil && !errors.Is(err, ErrFinal) {
 			return nil, err
 		}
 	}

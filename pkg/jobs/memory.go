@@ -212,8 +212,13 @@ func (m *Memory) Reopen(ctx context.Context, id string, o flow.Reopener) error {
 		h.journal.Reopen(id, plan)
 	}
 	if o.Send != nil {
-		h.queued = append(h.queued, *o.Send)
-		if err := h.journal.Send(ctx, id, *o.Send); err != nil {
+		sig := *o.Send
+		if sig.Log != nil {
+			h.log(*sig.Log)
+		}
+		sig.Log = nil
+		h.queued = append(h.queued, sig)
+		if err := h.journal.Send(ctx, id, sig); err != nil {
 			return err
 		}
 	}
@@ -224,7 +229,7 @@ func (m *Memory) Reopen(ctx context.Context, id string, o flow.Reopener) error {
 }
 
 // Cancel implements Store.
-func (m *Memory) Cancel(ctx context.Context, id string) error {
+func (m *Memory) Cancel(ctx context.Context, id string, log *event.Event) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h, err := m.find(ctx, id)
@@ -235,6 +240,9 @@ func (m *Memory) Cancel(ctx context.Context, id string) error {
 		return fmt.Errorf("%s: %w (%s)", id, ErrFinal, h.Status)
 	}
 	h.Cancel = true
+	if log != nil {
+		h.log(*log)
+	}
 	if !h.dead() {
 		h.ring()
 		return nil

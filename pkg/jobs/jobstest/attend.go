@@ -266,7 +266,7 @@ func attendEnds(t *testing.T, b *bench) {
 	if _, err := s.Do(ctx, jobs.Task{Step: step}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a step that was stopped has %v", err)
 	}
-	time.AfterFunc(time.Millisecond, func() { _ = b.Store.Cancel(context.WithoutCancel(t.Context()), id) })
+	time.AfterFunc(time.Millisecond, func() { _ = b.Store.Cancel(context.WithoutCancel(t.Context()), id, nil) })
 	if got := code(t.Context(), jobs.Task{Step: step}); got != "cancelled" || s.Ended() == nil {
 		t.Errorf("a step of a cancelled job has %s", got)
 	}

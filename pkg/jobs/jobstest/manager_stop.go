@@ -93,7 +93,7 @@ func cancel(t *testing.T, b *bench) {
 	})
 	<-began
 	start := time.Now()
-	j, err := b.Manager.Cancel(t.Context(), id)
+	j, err := b.Manager.Cancel(t.Context(), id, nil)
 	ok(t, err)
 	if j.Status != jobs.Cancelled {
 		t.Errorf("job is %+v", j)
@@ -105,7 +105,7 @@ func cancel(t *testing.T, b *bench) {
 	if f := b.last(t, id, event.JobFinished); f.Status != jobs.Cancelled {
 		t.Errorf("final is %+v", f)
 	}
-	_, err = b.Manager.Cancel(t.Context(), id)
+	_, err = b.Manager.Cancel(t.Context(), id, nil)
 	is(t, err, jobs.ErrFinal)
 	_, err = b.Resume(t.Context(), id, jobs.RunOptions{})
 	is(t, err, jobs.ErrFinal) // a cancel is for good
@@ -127,7 +127,7 @@ func cancelWins(t *testing.T, b *bench) {
 			case "blocked":
 				err = &flow.DivergedError{}
 			}
-			ok(t, b.Store.Cancel(t.Context(), id))
+			ok(t, b.Store.Cancel(t.Context(), id, nil))
 			return 0, err
 		}
 		id = b.submit(t, 1)
@@ -140,7 +140,7 @@ func cancelWins(t *testing.T, b *bench) {
 		if f := b.last(t, id, event.JobFinished); f.Status != jobs.Cancelled || f.Waiting != nil {
 			t.Errorf("final is %+v", f)
 		}
-		is(t, b.Store.Cancel(t.Context(), id), jobs.ErrFinal)
+		is(t, b.Store.Cancel(t.Context(), id, nil), jobs.ErrFinal)
 	}
 }
 
@@ -148,7 +148,7 @@ func cancelWins(t *testing.T, b *bench) {
 func cancelDead(t *testing.T, b *bench) {
 	id := b.submit(t, 1)
 	hold(t, b.Store, id, time.Second)
-	j, err := b.Manager.Cancel(t.Context(), id)
+	j, err := b.Manager.Cancel(t.Context(), id, nil)
 	ok(t, err)
 	if j.Status != jobs.Cancelled {
 		t.Errorf("job is %+v", j)
@@ -157,7 +157,7 @@ func cancelDead(t *testing.T, b *bench) {
 
 func cancelFirst(t *testing.T, b *bench) {
 	id := b.submit(t, 1)
-	j, err := b.Manager.Cancel(t.Context(), id)
+	j, err := b.Manager.Cancel(t.Context(), id, nil)
 	ok(t, err)
 	if j.Status != jobs.Cancelled {
 		t.Errorf("job is %+v", j)
@@ -238,7 +238,7 @@ func leaveQueue(t *testing.T, b *bench) {
 	if p := <-positions; p != 2 {
 		t.Errorf("the third job is at position %d", p)
 	}
-	_, err := b.Manager.Cancel(t.Context(), second)
+	_, err := b.Manager.Cancel(t.Context(), second, nil)
 	ok(t, err)
 	if p := <-positions; p != 1 {
 		t.Errorf("behind a cancelled job the third is at position %d", p)

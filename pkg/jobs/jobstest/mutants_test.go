@@ -89,8 +89,8 @@ func (a *altered) Reopen(ctx context.Context, id string, o flow.Reopener) error 
 	return a.does("Reopen", func() error { return a.Store.Reopen(ctx, id, o) })
 }
 
-func (a *altered) Cancel(ctx context.Context, id string) error {
-	return a.does("Cancel", func() error { return a.Store.Cancel(ctx, id) })
+func (a *altered) Cancel(ctx context.Context, id string, log *event.Event) error {
+	return a.does("Cancel", func() error { return a.Store.Cancel(ctx, id, log) })
 }
 
 func (a *altered) Send(ctx context.Context, id string, s flow.Signal) error {

@@ -256,7 +256,7 @@ func unknown(t *testing.T, s jobs.Store) {
 	is(t, err, jobs.ErrNotExist)
 	is(t, s.Remove(ctx, "J9"), jobs.ErrNotExist)
 	is(t, s.Reopen(ctx, "J9", flow.Reopener{}), jobs.ErrNotExist)
-	is(t, s.Cancel(ctx, "J9"), jobs.ErrNotExist)
+	is(t, s.Cancel(ctx, "J9", nil), jobs.ErrNotExist)
 	is(t, s.Send(ctx, "J9", flow.Signal{Name: "go"}), jobs.ErrNotExist)
 	for _, err = range s.Events(ctx, "J9", 0, true) {
 		break

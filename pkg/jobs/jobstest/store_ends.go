@@ -108,27 +108,40 @@ func reopenFailed(t *testing.T, s jobs.Store) {
 
 func cancelUnheld(t *testing.T, s jobs.Store) {
 	add(t, s, "J1")
-	ok(t, s.Cancel(t.Context(), "J1"))
+	ok(t, s.Cancel(t.Context(), "J1", nil))
 	status(t, s, "J1", jobs.Cancelled)
 	evs := read(t, s, "J1", 0)
 	var fin jobs.Final
 	if len(evs) != 1 || evs[0].Kind != event.JobFinished || json.Unmarshal(evs[0].Data, &fin) != nil || fin.Status != jobs.Cancelled {
 		t.Errorf("events are %+v", evs)
 	}
-	is(t, s.Cancel(t.Context(), "J1"), jobs.ErrFinal)
+	is(t, s.Cancel(t.Context(), "J1", nil), jobs.ErrFinal)
 
 	add(t, s, "J2") // its runner is dead, and must not come back
 	old := hold(t, s, "J2", instant)
-	ok(t, s.Cancel(t.Context(), "J2"))
+	ok(t, s.Cancel(t.Context(), "J2", nil))
 	status(t, s, "J2", jobs.Cancelled)
 	_, err := old.Heartbeat(t.Context(), ttl)
 	is(t, err, jobs.ErrLeaseLost)
+
+	add(t, s, "J3")
+	who := &event.Event{Kind: event.Answer, Name: "cancel", Text: "by phone"}
+	ok(t, s.Cancel(t.Context(), "J3", who))
+	is(t, s.Cancel(t.Context(), "J3", who), jobs.ErrFinal)
+	if evs := read(t, s, "J3", 0); len(evs) != 2 || evs[0].Text != "by phone" || evs[1].Kind != event.JobFinished {
+		t.Errorf("who cancelled it is to be in the log, once and before its end: %+v", evs)
+	}
+	message := flow.Signal{Name: "message", Value: json.RawMessage(`{}`), Log: &event.Event{Kind: event.Answer, Name: "message", Text: "by phone"}}
+	ok(t, s.Reopen(t.Context(), "J3", flow.Reopener{Send: &message}))
+	if evs := read(t, s, "J3", 2); len(evs) != 1 || evs[0].Text != "by phone" || evs[0].Job != "J3" {
+		t.Errorf("who sent the message that reopens it is to be in the log: %+v", evs)
+	}
 }
 
 func cancelHeld(t *testing.T, s jobs.Store) {
 	add(t, s, "J1")
 	j := hold(t, s, "J1", ttl)
-	ok(t, s.Cancel(t.Context(), "J1"))
+	ok(t, s.Cancel(t.Context(), "J1", nil))
 	if got := status(t, s, "J1", jobs.Running); !got.Cancel {
 		t.Error("the request cannot be seen")
 	}

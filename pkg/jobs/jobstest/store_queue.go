@@ -51,7 +51,7 @@ func queue(t *testing.T, s jobs.Store) {
 	position(t, last, 2, 0) // who waits for a person has no place
 	ok(t, s.Reopen(t.Context(), "J1", flow.Reopener{}))
 	position(t, enqueue(t, s, "J1", 1, ttl), 2, 1)
-	ok(t, s.Cancel(t.Context(), "J1"))
+	ok(t, s.Cancel(t.Context(), "J1", nil))
 	if j := status(t, s, "J1", jobs.Queued); !j.Cancel {
 		t.Errorf("a cancel in the queue leaves %+v", j)
 	}

@@ -275,7 +275,7 @@ func TestClosed(t *testing.T) {
 	if err := errors.Join(d.Close(), d.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Cancel(context.Background(), "J"); !errors.Is(err, errClosed) {
+	if err := d.Cancel(context.Background(), "J", nil); !errors.Is(err, errClosed) {
 		t.Errorf("after closing: %v", err)
 	}
 }

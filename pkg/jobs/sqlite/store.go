@@ -263,7 +263,7 @@ func (d *DB) Reopen(ctx context.Context, id string, o flow.Reopener) error {
 }
 
 // Cancel implements jobs.Store.
-func (d *DB) Cancel(ctx context.Context, id string) error {
+func (d *DB) Cancel(ctx context.Context, id string, log *event.Event) error {
 	return d.do(ctx, func(t *tx) error {
 		r, err := t.load(id)
 		if err != nil {
@@ -274,6 +274,11 @@ func (d *DB) Cancel(ctx context.Context, id string) error {
 		}
 		if _, err := t.exec("update jobs set cancel = 1, updated = ? where id = ?", nanos(d.clock.now()), id); err != nil {
 			return err
+		}
+		if log != nil {
+			if err := t.log(id, []event.Event{*log}); err != nil {
+				return err
+			}
 		}
 		if !d.clock.dead(r) {
 			return nil

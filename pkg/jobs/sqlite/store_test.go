@@ -244,7 +244,7 @@ func TestCancel(t *testing.T) {
 	add(t, d, "running")
 	j := claim(t, d, "running")
 	for _, id := range []string{"queued", "running"} {
-		if err := d.Cancel(ctx, id); err != nil {
+		if err := d.Cancel(ctx, id, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -258,7 +258,7 @@ func TestCancel(t *testing.T) {
 	if last.Kind != event.JobFinished {
 		t.Errorf("last event of a job cancelled in the queue: %+v", last)
 	}
-	if err := d.Cancel(ctx, "queued"); !errors.Is(err, jobs.ErrFinal) {
+	if err := d.Cancel(ctx, "queued", nil); !errors.Is(err, jobs.ErrFinal) {
 		t.Errorf("cancelling again: %v", err)
 	}
 	if cancel, err := d.Journal("running", j.Lease.Token).Heartbeat(ctx, ttl); err != nil || !cancel {

@@ -76,8 +76,8 @@ func newAudit(e *kit.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "audit [ID]",
-		Short: "List who answered what jobs asked",
-		Long: "Lists the answers and signals that were sent to a job, or to all jobs: when, by whom, what, and from\n" +
+		Short: "List who answered, messaged or cancelled jobs",
+		Long: "Lists the answers, signals, messages and cancels that were sent to a job, or to all jobs: when, by whom, what, and from\n" +
 			"where. You are the owner; others have the names of their tokens, which adroit serve token makes. Answers\n" +
 			"are in the event logs of the jobs, and go with a job that is removed. Jobs of before this version have none.",
 		Example: "  adroit jobs audit\n  adroit jobs audit --json last",
