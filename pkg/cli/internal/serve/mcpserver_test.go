@@ -188,7 +188,11 @@ func TestWorkflowAsks(t *testing.T) {
 		if v.Question == nil || !slices.Equal(v.Question.Answers, []string{"continue", "abort"}) || !strings.Contains(words(r), "job_answer") {
 			w.Fatalf("%s", words(r))
 		}
-		nobody.call("job_answer", map[string]any{"job": v.Job, "question": v.Question.ID, "answer": "continue", "text": "blue"})
+		answer := map[string]any{"job": v.Job, "question": v.Question.ID, "answer": "continue", "text": "blue"}
+		nobody.call("job_answer", answer)
+		if late, _ := nobody.call("job_answer", answer); !late.IsError || late.Meta["adroit.run/kind"] != "answered" {
+			w.Errorf("a second answer has %v: %s", late.Meta, words(late))
+		}
 		if r, v := nobody.call("job_follow", map[string]any{"job": v.Job, "seconds": 600}); v.Result.Status != jobs.Done {
 			w.Errorf("%s", words(r))
 		}

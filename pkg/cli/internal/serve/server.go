@@ -173,13 +173,21 @@ func failed(format string, args ...any) *sdk.CallToolResult {
 	return r
 }
 
+// kindKey has the kind of an error beside its words, in the _meta of a result: the same that the
+// interface over HTTP names, so that a program need not read the words.
+const kindKey = "adroit.run/kind"
+
 // fault is a result for an error, with what helps.
 func fault(err error) *sdk.CallToolResult {
-	words := err.Error()
-	if e := problem.AsError(err); e.Hint != "" {
+	words, e := err.Error(), problem.AsError(err)
+	if e.Hint != "" {
 		words += "\n" + e.Hint
 	}
-	return failed("%s", words)
+	r := failed("%s", words)
+	if e.Kind != "" {
+		r.Meta = sdk.Meta{kindKey: string(e.Kind)}
+	}
+	return r
 }
 
 func text(words string) *sdk.CallToolResult {
