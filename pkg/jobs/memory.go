@@ -187,9 +187,7 @@ func (h *memoryJob) finish(status Status, reason string, output json.RawMessage,
 	if status.Final() {
 		h.Finished = h.Updated
 	}
-	if last != nil {
-		h.log(*last)
-	}
+	h.log(last)
 	h.ring()
 }
 
@@ -213,9 +211,7 @@ func (m *Memory) Reopen(ctx context.Context, id string, o flow.Reopener) error {
 	}
 	if o.Send != nil {
 		sig := *o.Send
-		if sig.Log != nil {
-			h.log(*sig.Log)
-		}
+		h.log(sig.Log)
 		sig.Log = nil
 		h.queued = append(h.queued, sig)
 		if err := h.journal.Send(ctx, id, sig); err != nil {
@@ -240,9 +236,7 @@ func (m *Memory) Cancel(ctx context.Context, id string, log *event.Event) error 
 		return fmt.Errorf("%s: %w (%s)", id, ErrFinal, h.Status)
 	}
 	h.Cancel = true
-	if log != nil {
-		h.log(*log)
-	}
+	h.log(log)
 	if !h.dead() {
 		h.ring()
 		return nil
@@ -258,7 +252,11 @@ func (m *Memory) Cancel(ctx context.Context, id string, log *event.Event) error 
 	return nil
 }
 
-func (h *memoryJob) log(ev event.Event) {
+func (h *memoryJob) log(about *event.Event) {
+	if about == nil {
+		return
+	}
+	ev := *about
 	h.of.last++
 	ev.ID, ev.Job, ev.Seq = h.of.last, h.ID, int64(len(h.events))+1
 	h.events = append(h.events, ev)
@@ -362,9 +360,7 @@ func (m *Memory) Send(ctx context.Context, job string, sig flow.Signal) error {
 	if sig.Question != "" && !slices.ContainsFunc(h.pending(), func(q Question) bool { return q.Path == sig.Question }) {
 		return fmt.Errorf("%s: %w", job, ErrAnswered)
 	}
-	if sig.Log != nil {
-		h.log(*sig.Log)
-	}
+	h.log(sig.Log)
 	sig.Question, sig.Log = "", nil
 	if sig.Sent.IsZero() {
 		sig.Sent = time.Now()
@@ -528,7 +524,7 @@ func (j *memoryJournal) Append(ctx context.Context, evs ...event.Event) error {
 	return j.with(ctx, j.job, func(h *memoryJob) error {
 		for _, ev := range evs {
 			if ev.Kind != event.Delta {
-				h.log(ev)
+				h.log(&ev)
 				h.ring()
 			}
 		}

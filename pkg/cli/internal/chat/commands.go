@@ -263,7 +263,7 @@ func (s *Session) setModel(name string) {
 // no model is one of the provider in use, if that lists it; else it is proposed.
 func (s *Session) findModel(ctx context.Context, r *adroit.Request, provider string) error {
 	err := Check(ctx, s.c, *r)
-	if err == nil || provider == "" || strings.ContainsAny(r.Model, "/:") {
+	if err == nil || provider == "" || strings.ContainsAny(r.Model, "/:") || strings.Contains(provider, ":") {
 		return err
 	}
 	here := *r

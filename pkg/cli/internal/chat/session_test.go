@@ -162,6 +162,7 @@ func TestModelOfTheProviderInUse(t *testing.T) {
 		{"small", "openai", "small", ""},
 		{"three", "openai", "three", "did you mean openai/three?"},
 		{"three", "", "three", "did you mean ollama/three?"},
+		{"three", "script:", "three", "did you mean ollama/three?"},
 		{"qwen3:8b", "openai", "qwen3:8b", "did you mean ollama/qwen3:8b?"},
 	} {
 		var r adroit.Request
