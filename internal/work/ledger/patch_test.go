@@ -111,7 +111,7 @@ func gitSees(t testing.TB, dir string) []string {
 
 func applies(t *testing.T, dir, diff string, args ...string) {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{"apply", "--whitespace=nowarn"}, args...)...)
+	cmd := exec.Command("git", append([]string{"apply", "--allow-empty", "--whitespace=nowarn"}, args...)...)
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(diff)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CEILING_DIRECTORIES="+filepath.Dir(filepath.Dir(dir)))
 	if out, err := cmd.CombinedOutput(); err != nil && diff != "" {
@@ -119,7 +119,7 @@ func applies(t *testing.T, dir, diff string, args ...string) {
 	}
 }
 
-// Whatever changes in a tree, git apply of the diff makes the new tree of the old
+// Whatever changes in a tree that git keeps, git apply of the diff makes the new tree of the old
 // one, and the old one of the new one.
 func TestPatchIsWhole(t *testing.T) {
 	runs, first := testenv.Sample(8, 2000), testenv.Seed(t)
