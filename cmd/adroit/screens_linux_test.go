@@ -134,13 +134,13 @@ func (g *grid) lines() (rows [][]cell) {
 			for _, r := range same {
 				put = append(put, cell{r, row[at[0]].style})
 			}
-			blanks := 0 // a time is at the right edge: as many before it as ever
+			blanks := 0 // a time at the right edge is there if a call took long
 			for strings.TrimSpace(string(text[at[1]:])) == "" && at[0]-blanks > 0 && text[at[0]-blanks-1] == ' ' {
 				blanks++
 			}
 			if blanks > 1 {
-				put = append(slices.Repeat([]cell{{' ', ""}}, at[1]-at[0]+blanks-len(same)), put...)
-				at[0] -= blanks
+				row = row[:at[0]-blanks]
+				continue
 			}
 			row = slices.Replace(row, at[0], at[1], put...)
 		}
