@@ -202,6 +202,18 @@ func TestPropose(t *testing.T) {
 	}
 }
 
+// backwards reports whether a pattern may have a range such as z-a, which for package path has no
+// character, and for git and for us its first one.
+func backwards(pattern string) bool {
+	rs := []rune(pattern)
+	for i := 1; i+1 < len(rs); i++ {
+		if rs[i] == '-' && rs[i-1] > rs[i+1] {
+			return true
+		}
+	}
+	return false
+}
+
 // A rule that denies a path denies that path, and what is below it, whatever is in its name.
 func TestDeniedPathsMeanThemselves(t *testing.T) {
 	seed := testenv.Seed(t)
@@ -221,7 +233,7 @@ func TestDeniedPathsMeanThemselves(t *testing.T) {
 		}
 		names := []string{p, path.Join(p, "x"), path.Join(p, "x/y"), norm.NFC.String(p), norm.NFD.String(p)}
 		for _, name := range []string{"a", "_", "é", "e\u0301", "Zé"} { // as it is written
-			if ok, _ := path.Match(strings.ReplaceAll(p, "[!", "[^"), name); ok { // package path knows ^ alone
+			if ok, _ := path.Match(strings.ReplaceAll(p, "[!", "[^"), name); ok && !backwards(p) { // package path knows ^ alone
 				names = append(names, name, norm.NFD.String(name)+"/x")
 			}
 		}
