@@ -38,7 +38,7 @@ func TestConformance(t *testing.T) {
 
 // conform performs a client scenario of the suite.
 func conform(scenario, url string) error {
-	probeTime, connectTime, listTime = 10*time.Minute, 10*time.Minute, 10*time.Minute // they all run at once
+	probeTime, connectTime, listTime, undeclaredTime = 10*time.Minute, 10*time.Minute, 10*time.Minute, time.Minute // they all run at once
 	var given struct {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	listTime = 5 * time.Minute // the detector takes long for thousands of tools, on a machine at work
 	os.Exit(m.Run())
 }
 

@@ -29,11 +29,12 @@ import (
 )
 
 // How long a server may take to answer at first: when it is probed for the newest
-// revision of the protocol, and in all.
+// revision of the protocol, and in all; with its tools, and where it declares none.
 var (
-	probeTime   = 5 * time.Second
-	connectTime = 30 * time.Second
-	listTime    = 30 * time.Second
+	probeTime      = 5 * time.Second
+	connectTime    = 30 * time.Second
+	listTime       = 30 * time.Second
+	undeclaredTime = 3 * time.Second
 )
 
 const settleTime = 150 * time.Millisecond // for a list that changes right after the start
@@ -302,7 +303,7 @@ func (c *session) listOnce(ctx context.Context, s Server) (l listing, err error)
 			return l, nil
 		}
 		// It declares nothing, as servers do that somebody wrote by hand.
-		within, cancel := context.WithTimeout(ctx, listTime/10)
+		within, cancel := context.WithTimeout(ctx, undeclaredTime)
 		defer cancel()
 		ctx = within
 	}
