@@ -285,6 +285,9 @@ func TestStatementsAfterKill(t *testing.T) {
 		{"command in a worktree", command, 29, []string{"--worktree"}},
 		{"server", call, 19, nil},
 	} {
+		if !testenv.Chosen(t, 2, kind.name) {
+			continue
+		}
 		t.Run(kind.name, func(t *testing.T) {
 			namePoints(t, kind.every, func(n int) bool {
 				p := changesPlace(t)
