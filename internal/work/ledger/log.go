@@ -342,8 +342,11 @@ func (b *log) begin() (err error) {
 		}
 		b.damage = ""
 	}
-	// Content or a torn record without a note means damage: no kill or power cut may leave that.
-	return b.noteSynced(synced(b.Dir) < 0)
+	if synced(b.Dir) < 0 { // content or a torn record without a note means damage: no kill or power cut may leave that
+		return b.noteSynced(true)
+	}
+	_ = b.noteSynced(false) // there is one already, which is not ahead
+	return nil
 }
 
 // add appends a record; if sync is set it is on disk when add returns.
