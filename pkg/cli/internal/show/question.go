@@ -98,12 +98,12 @@ func Question(q *jobs.Question, limit, columns int) (text string, whole bool) {
 		}
 	}
 	about := func(name, text string) {
-		rows := kit.Wrap(text, max(0, columns-9))
-		if first := max(1, columns-9-len(name)); columns > 0 { // the first row has the name, too
-			head := kit.Wrap(text, first)[0]
-			rows = append([]string{head}, kit.Wrap(strings.TrimLeft(text[len(head):], " "), max(1, columns-9))...)
+		if columns > 0 { // the first row has the name, too
+			head := kit.Wrap(text, max(1, columns-9-len(name)))[0]
+			rows := append([]string{head}, kit.Wrap(strings.TrimLeft(text[len(head):], " "), max(1, columns-9))...)
+			text = strings.Join(rows, "\n")
 		}
-		put(name, strings.TrimRight(strings.Join(rows, "\n"), "\n"))
+		put(name, strings.TrimRight(text, "\n"))
 	}
 	var args map[string]json.RawMessage
 	if json.Unmarshal(e.Args, &args) != nil {
