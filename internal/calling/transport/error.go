@@ -318,6 +318,10 @@ type reported struct {
 // relevant fields beside them.
 func (s reported) words(body string) string {
 	words := s.code + " " + s.typ + " " + s.text
+	// Codes such as AccountOverdueError and NOT_ENOUGH_BALANCE have words, too.
+	if parts := wordEnds.ReplaceAllString(s.code+" "+s.typ, "$1 $2"); parts != s.code+" "+s.typ {
+		words += "\n" + strings.ReplaceAll(parts, "_", " ")
+	}
 	if m := quotaID.FindStringSubmatch(body); m != nil {
 		words += " " + m[1]
 	}
@@ -327,16 +331,22 @@ func (s reported) words(body string) string {
 	return words
 }
 
+var wordEnds = lazyregexp.New(`([a-z])([A-Z])|([a-zA-Z])_([a-zA-Z])`)
+
 var quotaID = lazyregexp.New(`"quotaId":\s*"([A-Za-z-]+)"`)
 
 func read(body []byte) reported {
 	var o struct {
 		Error   json.RawMessage `json:"error"`
+		Errors  json.RawMessage `json:"errors"` // Cloudflare's, watsonx's
 		Message json.RawMessage `json:"message"`
 		Detail  json.RawMessage `json:"detail"`
 		Msg     json.RawMessage `json:"msg"`
 		Type    string          `json:"type"`
 		Code    json.RawMessage `json:"code"`
+		Reason  json.RawMessage `json:"reason"`
+		Details json.RawMessage `json:"details"` // Google's
+		Meta    json.RawMessage `json:"metadata"`
 		Failed  string          `json:"failed_generation"`
 		Base    struct {
 			Code    int    `json:"status_code"`
@@ -358,6 +368,10 @@ func read(body []byte) reported {
 	if o.Base.Code != 0 { // MiniMax's
 		return reported{text: o.Base.Message, code: strconv.Itoa(o.Base.Code)}
 	}
+	var several []json.RawMessage
+	if json.Unmarshal(o.Errors, &several) == nil && len(several) > 0 && len(o.Error) == 0 {
+		o.Error = several[0]
+	}
 	if len(o.Error) > 0 && string(o.Error) != "null" {
 		in := read(o.Error)
 		// Servers in front of servers put one error object into another's
@@ -373,6 +387,7 @@ func read(body []byte) reported {
 	if n, err := strconv.Atoi(out.code); err == nil && n >= 400 && n < 600 {
 		out.status = n
 	}
+	out.typ = strings.TrimSpace(out.typ + " " + reasons(o.Reason, o.Details))
 	for _, raw := range []json.RawMessage{o.Message, o.Detail, o.Msg} {
 		var s string
 		switch {
@@ -380,13 +395,47 @@ func read(body []byte) reported {
 			continue
 		case json.Unmarshal(raw, &s) == nil:
 			out.text = s
+		case raw[0] == '{':
+			out.text = read(raw).text
 		default:
 			out.text = string(raw)
+		}
+		if deep := behind(o.Meta); deep != "" {
+			out.text += ": " + deep
 		}
 		return out
 	}
 	out.text = string(body)
 	return out
+}
+
+// reasons returns the machine-readable reasons beside an error's text.
+func reasons(reason, details json.RawMessage) string {
+	var one string
+	var list []struct {
+		Reason string `json:"reason"`
+	}
+	_ = json.Unmarshal(reason, &one) // "" for what is none
+	_ = json.Unmarshal(details, &list)
+	for _, d := range list {
+		one += " " + d.Reason
+	}
+	return strings.TrimSpace(one)
+}
+
+// behind returns what the server behind a gateway answered, as OpenRouter hands it on, or "".
+func behind(metadata json.RawMessage) string {
+	var in struct {
+		Raw json.RawMessage `json:"raw"`
+	}
+	if json.Unmarshal(metadata, &in) != nil || len(in.Raw) == 0 || string(in.Raw) == "null" {
+		return ""
+	}
+	var text string
+	if json.Unmarshal(in.Raw, &text) != nil {
+		text = string(in.Raw)
+	}
+	return strings.TrimSpace(read([]byte(text)).text)
 }
 
 // retryAfter returns the time that the server asks to wait, at most [longestWait]. The caller has

@@ -148,8 +148,8 @@ func waiting(h http.Header, body string) time.Duration {
 }
 
 // again matches "try again in 1m2.5s", "quota will reset after 26s", "retryDelay": "34s" and
-// "retry_after": 12.
-var again = lazyregexp.New(`(?i)(?:\b(?:again|retry|resets?|wait|available|lifted)(?: again)?(?: in| after| for)?|delay":)\s*"?((?:[0-9.]+ ?(?:ms|h|m|s)[a-z]*)+)|(?:retry|reset)_?(?:after|in)[a-z_]*":\s*"?([0-9.]+)`)
+// "retry_after": 12 and "estimated_time": 20.
+var again = lazyregexp.New(`(?i)(?:\b(?:again|retry|resets?|wait|available|lifted)(?: again)?(?: in| after| for)?|delay":)\s*"?((?:[0-9.]+ ?(?:ms|h|m|s)[a-z]*)+)|(?:(?:retry|reset)_?(?:after|in)[a-z_]*|estimated_time)":\s*"?([0-9.]+)`)
 
 // span reads a duration as it is written in headers and sentences: Go's form,
 // seconds, or the time at which it ends, in seconds or milliseconds.

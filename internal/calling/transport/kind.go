@@ -14,11 +14,12 @@ import (
 )
 
 // classify returns the kind of an error by its status, its text and the time after which it asks
-// to come again, "" if unknown, and the cause of a refusal other than the key. Known phrases of
-// providers decide first, then numbers and words that any of them may use: testdata/refusals.jsonl
-// lists real errors with their kinds.
+// to come again, "" if unknown, and the cause of a refusal other than the key. Codes and phrases
+// of providers decide first, then sentences: a subject such as a model, an account or its credit,
+// and what is the matter with it, in whatever order and words. testdata/refusals.jsonl lists real
+// errors with their kinds.
 func classify(status int, text string, wait time.Duration) (llm.ErrorKind, Denial) {
-	said := reason(strings.ToLower(text))
+	said := reason(plainWords.Replace(strings.ToLower(text)))
 	d := said.denial(status)
 	if d != content && (status == 0 || status/100 == 4 || status == 500) && said.spent(status, wait) {
 		return llm.Auth, Spent
@@ -29,8 +30,12 @@ func classify(status int, text string, wait time.Duration) (llm.ErrorKind, Denia
 	return said.kind(status), ""
 }
 
+// plainWords writes words out that the rules know in one form only.
+var plainWords = strings.NewReplacer("isn't", "is not", "isn’t", "is not", "aren't", "are not", "wasn't", "was not", "doesn't", "does not", "doesn’t", "does not",
+	"don't", "do not", "don’t", "do not", "can't", "cannot", "haven't", "have not", "hasn't", "has not")
+
 // kind classifies an error that is not a denial.
-func (said reason) kind(status int) llm.ErrorKind {
+func (w reason) kind(status int) llm.ErrorKind {
 	client := status == 0 || status/100 == 4 || status == 500
 	switch {
 	case status == 401 || status == 403:
@@ -39,54 +44,99 @@ func (said reason) kind(status int) llm.ErrorKind {
 		return llm.Unreachable
 	case status == 408:
 		return llm.Timeout
-	case status == 413, status == 429 && said.tooLargeForLimit(), client && status != 429 && said.overflow():
+	case status == 413, status == 429 && w.tooLargeForLimit(), client && status != 429 && w.overflow():
 		return llm.TooLong
 	case status == 429:
 		return llm.RateLimit
-	case client && said.has("api key not valid", "invalid api key", "incorrect api key", "api_key_invalid", "invalid_api_key", "invalidapikey"):
+	case client && (w.has("invalid api key", "incorrect api key", "api_key_invalid", "invalid_api_key", "invalidapikey") || w.inSentence(keys, unusable)):
 		return llm.Auth
-	case client && said.has("does not support", "not supported by this model", "no endpoints found that support"):
+	case client && w.has("does not support", "not supported by this model", "no endpoints found that support"):
 		return llm.Unsupported
-	case client && said.has("model_not_found", "model not found", "no such model", "unknown model", "not a valid model", "invalid model", "model not exist", "model_decommissioned", "modelnotfound"),
-		client && said.has("model") && said.has("not found", "does not exist", "not exist.", "decommissioned", "no longer available") && status != 500:
+	case w.has("model_not_found", "modelnotfound"), // whatever the status: there is none in any of a gateway's servers
+		client && w.has("model not found", "no such model", "unknown model", "not a valid model", "invalid model", "model not exist", "model_decommissioned", "model_not_supported", "model_not_available", "no endpoints found"),
+		client && status != 500 && (w.inSentence(ofModel, missing) || w.inSentence(ofModel, notModel) || status == 404 && namesModel.MatchString(string(w))):
 		return llm.NoModel
 	// Some answer 500 to these mistakes of the client: templates are run by the server.
-	case status == 500 && said.has("invalid json schema", "invalid format", "invalid option", "must be of type", "jinja template", "chat template", "alternate", "after role"):
+	case status == 500 && w.has("invalid json schema", "invalid format", "invalid option", "must be of type", "jinja template", "chat template", "alternate", "after role"):
 		return llm.BadRequest
 	case status == 501:
 		return llm.Unsupported
 	case status >= 500, status == 498:
 		return llm.Overloaded
-	case status == 400 && said.has("overloaded", "capacity") && said.has("again", "later"):
+	case status == 400 && (w.has("overloaded", "capacity") && w.has("again", "later") || w.inSentence(ofModel, fallen)):
 		return llm.Overloaded
 	case status >= 400:
 		return llm.BadRequest
-	case said.has("rate limit", "rate_limit", "too many requests"):
+	case w.has("rate limit", "rate_limit", "too many requests"):
 		return llm.RateLimit
-	case said.has("authentication", "not authenticated", "unauthorized"):
+	case w.has("authentication", "not authenticated", "unauthorized", "login fail"):
 		return llm.Auth
-	case said.has("overloaded", "server_error", "try again", "running the model"):
+	case w.has("overloaded", "server_error", "try again", "running the model"):
 		return llm.Overloaded
-	case said.has("invalid_request", "invalid request"):
+	case w.has("invalid_request", "invalid request"):
 		return llm.BadRequest
 	}
 	return ""
 }
 
+// The subjects of sentences, and what is the matter with them.
+var (
+	keys     = lazyregexp.New(`\b(?:x-)?api[ _-]?keys?\b|\b(?:access|auth\w*|bearer) tokens?\b|\bcredentials?\b`)
+	unusable = lazyregexp.New(`\b(?:invalid|not valid|expired|revoked|incorrect|wrong|missing|malformed|not (?:provided|found|active)|leaked)\b`)
+
+	ofModel = lazyregexp.New(`\bmodels?\b`)
+	missing = lazyregexp.New(`\b(?:not found|(?:do|does|did) not exist|not exist\.|decommissioned|no longer (?:available|supported)|has been deprecated|retired|end of (?:its )?life|unable to access|` +
+		`not (?:available|deployed|loaded)|inaccessible|no (?:allowed )?(?:providers?|models?|channels?) (?:are |is )?(?:available|loaded)|no available channel|identifier is invalid|not a chat)\b`)
+	fallen = lazyregexp.New(`\b(?:crashed|(?:has )?terminated|unloaded|(?:is|still|being|currently) (?:re)?load(?:ing|ed)|not ready)\b`)
+	// notModel is a model that is not supported, not what a model does not support.
+	notModel   = lazyregexp.New(`\bmodel\b.{0,160}\b(?:is|are|and thus|currently|was) not (?:currently )?supported\b`)
+	namesModel = lazyregexp.New(`(?:^|\s)model: ?\S`) // Anthropic's whole text
+
+	money = lazyregexp.New(`\b(?:balance|credits?|funds?|arrears|arrearage|wallet|overdue|prepaid|budget(?:_exceeded)?)\b`)
+	gone  = lazyregexp.New(`\b(?:insufficient|not enough|not sufficient|exceeded|exhausted|used (?:up|all)|all used|reached|depleted|overdue|negative|expired|too low|empty|r[au]n out|out of|no (?:more|remaining|available)|` +
+		`not have|requires more|zero|below|lack)\b`)
+	bill    = lazyregexp.New(`\b(?:billing|payments?|invoices?)\b`)
+	unpaid  = lazyregexp.New(`\b(?:not active|inactive|not_active|disabled|requires|required|enabled|overdue|past due|fail(?:ed|ure)|declined|suspended|hard limit|unpaid)\b`)
+	allowed = lazyregexp.New(`\b(?:quotas?|allowance|allocation|usage|purchase|billing|free tier|key limit|spend limit|limited to)\b`)
+	usedUp  = lazyregexp.New(`\b(?:exceeded|exhausted|used up|reached|purchase|limited to)\b`)
+	period  = lazyregexp.New(`\b(?:daily|weekly|monthly|yearly|billing cycle|key limit|spend limit)\b|(?:\bper |/ ?)(?:day|week|month|year)\b`)
+	soon    = lazyregexp.New(`\b(?:check quota|minute|perminute|per second|rpm|tpm|rps|hourly|try again|concurren\w*|throttl\w*)\b|/ ?(?:minute|second|hour)\b`)
+	// thinks has a budget of tokens, not of money.
+	thinks = lazyregexp.New(`think|reason|token`)
+
+	account = lazyregexp.New(`\b(?:organi[sz]ation|account|project|workspace|team)\b`)
+	barred  = lazyregexp.New(`\b(?:disabled|restricted|deactivated|banned|terminated|locked|closed)\b`)
+)
+
+// inSentence reports whether one sentence has both a subject and what is the matter with it, in
+// any order, and is not about a part of the request, which may have words of any kind in it.
+func (w reason) inSentence(subject, matter *lazyregexp.Regexp) bool {
+	for _, s := range sentences.Regexp().Split(string(w), 40) {
+		if subject.MatchString(s) && matter.MatchString(s) && !ofRequest.MatchString(s) {
+			return true
+		}
+	}
+	return false
+}
+
+var ofRequest = lazyregexp.New(`\b(?:tools?|functions?|schema|parameters?|propert(?:y|ies)|fields?|arguments?|images?|messages?)\b(?:\[|[^:]|$)`)
+
+var sentences = lazyregexp.New(`[.!?;。，]\s|\n`)
+
 // spent reports whether money or a quota is gone, which waiting does not bring back. Words that
 // providers also use of the limit of a minute count only if the refusal names no time.
 func (w reason) spent(status int, wait time.Duration) bool {
 	switch {
-	case status == 402, w.has("insufficient_quota", "insufficient balance", "insufficient credit", "insufficient fund", "insufficient_user_quota", "not enough credit", "credit balance is too low",
-		"out of credits", "no credits", "recharge", "top up", "arrear", "余额不足", "欠费", "billing_hard_limit", "spending limit", "spend limit", "usage limits. you will regain",
-		"free-models-per-day", "perday", "suspended", "exceeded_current_quota_error", "payment required", "payment_required"):
+	case status == 402, w.has("insufficient_quota", "insufficient_user_quota", "recharge", "top up", "arrearage", "余额不足", "额度不足", "欠费", "spending limit", "spend limit",
+		"usage limits. you will regain", "free-models-per-day", "perday", "suspended", "exceeded_current_quota_error", "payment required", "payment_required"),
+		w.inSentence(money, gone) && !thinks.MatchString(string(w)), w.has("credit balance"), w.inSentence(bill, unpaid):
 		return true
 	case status != 429 && status != 403 && status != 0:
 		return false
 	case zeroLimit.MatchString(string(w)):
 		return true
 	}
-	return wait == 0 && w.has("quota", "billing", "purchase", "usage limit") && w.has("exceeded", "exhausted", "used up", "reached", "purchase") && !w.has("check quota", "per minute", "perminute", "rpm", "tpm", "hourly", "try again")
+	return wait == 0 && !soon.MatchString(string(w)) && (w.inSentence(allowed, usedUp) || w.inSentence(usedUp, period))
 }
 
 // inBytes reports whether a request is too long because of its size in bytes, which has nothing to
@@ -211,7 +261,7 @@ func codeOf(object []byte, digits string) bool {
 // overflow reports whether a request was longer than the model's window.
 func (w reason) overflow() bool {
 	if w.has("context length", "context_length", "context window", "context size", "context limit", "exceed_context", "input length exceeds", "prompt is too long", "input is too long",
-		"too many tokens", "maximum context", "reduce the length", "maximum prompt length", "token limit exceeded", "model token limit", "prompt_too_long", "request too large", "request_too_large", "range of input length", "inputs` tokens", "超长") {
+		"too many tokens", "maximum context", "reduce the length", "maximum prompt length", "token limit exceeded", "model token limit", "prompt_too_long", "request too large", "request_too_large", "range of input length", "inputs` tokens", "超长", "n_ctx") {
 		return true
 	}
 	// What bounds the answer, or a single field, is another mistake.
@@ -219,7 +269,7 @@ func (w reason) overflow() bool {
 		return false
 	}
 	about := w.has("token", "prompt", "context", "input length", "input size", "input too", "message size", "messages too", "request size", "request body", "conversation")
-	over := w.has("exceed", "longer than", "larger than", "greater than", "more than", "beyond", "over the limit", "maximum")
+	over := w.has("exceed", "longer than", "larger than", "greater than", "more than", "less than", "fewer than", "at most", "up to", "beyond", "over the limit", "maximum", " > ", " >= ")
 	return about && (w.has("too long", "too large", "too big") || over && (number.MatchString(string(w)) || w.has("limit", "maximum", "max length", "allowed")))
 }
 
@@ -266,10 +316,11 @@ var denials = []struct {
 	sure, said, with []string
 }{
 	{signIn, nil, []string{"signin_url"}, nil},
-	{unproven, []string{"organization must be verified", "organisation must be verified", "account must be verified"}, []string{"be verified", "not verified", "verify", "verification", "实名认证"}, nil},
+	{unproven, []string{"organization must be verified", "organisation must be verified", "account must be verified"}, []string{"be verified", "not verified", "verify ", " verification", "实名认证"}, nil},
 	{region, []string{"user location is not", "your country", "your region", "country, region"}, []string{"country", "territory", "region", "location", "geograph"}, []string{"not supported", "unsupported", "not available", "unavailable", "not allowed", "restrict", "block", "forbidden", "denied"}},
 	{terms, []string{"terms acceptance", "terms_required", "use case details", "data policy"}, []string{"terms", "conditions", "licence", "license", "agreement", "eula", "gated", "marketplace"}, []string{"accept", "agree", "consent", "gated", "subscri"}},
-	{content, nil, []string{"flagged", "moderation", "content policy", "content_policy", "content_filter"}, nil},
+	{content, []string{"your prompt was flagged", "your input was flagged", "content_filter", "content management policy", "inappropriate content", "data_inspection_failed", "usage policy", "sensitive content"},
+		[]string{"flagged", "moderation", "content policy", "content_policy"}, nil},
 	{plan, []string{"requires a subscription", "subscription plan does not", "订阅套餐"}, []string{"subscription", "upgrade", "your plan", "current plan", "pricing tier", "paid plan", "paid tier", "free tier", "entitle", "licensed"}, nil},
 	{access, []string{"has not activated", "modelnotopen", "does not have access to model"}, []string{"permission", "permitted", "not have access", "no access", "not authorized to", "not authorised to", "not allowed", "access to model", "access to the model", "access denied", "accessdenied", "not enabled", "has not been used in project", "disabled", "allowlist", "whitelist", "blocked", "ip address", "无权"}, nil},
 }
@@ -290,6 +341,9 @@ func (w reason) denial(status int) Denial {
 			refused && w.has(d.said...) && (d.with == nil || w.has(d.with...)) && !(status == 401 && d.is == access):
 			return d.is
 		}
+	}
+	if (refused || status == 400) && w.inSentence(account, barred) {
+		return access
 	}
 	if status == 403 && !w.has(ofKeys...) || status == 451 {
 		return Unnamed
