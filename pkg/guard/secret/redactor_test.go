@@ -69,6 +69,34 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+// Tokens by the forms of their makers, standing alone, are replaced; public identifiers of the same
+// makers and names in code are not.
+func TestShapesOfMakers(t *testing.T) {
+	r := NewRedactor(Options{})
+	const a = "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYzAbCdEfGhIjKlMnOpQrStUvWxYz0123456789"
+	const h = "3f9a7c1e5b2d8046af13ce57bd9208e4f6a1c3e5079b2d4f6810aceb3579d1f3"
+	for lead, rest := range map[string]string{
+		"gsk_": a[:52], "xai-": a[:60], "r8_": a[:37], "pplx-": a[:48], "csk-": a[:48], "llx-": a[:48], "fw_": a[:24], "re_": a[:8] + "_" + a[:24], "nvapi-": a[:60], "tvly-": a[:32], "pcsk_": a[:60], "sk-lf-": h[:36],
+		"dp.pt.": a[:43], "phx_": a[:43], "vcp_": a[:56], "apify_api_": a[:36], "cio": a[:32], "sbp_": h[:40], "rubygems_": h[:48], "pul-": h[:40], "fc-": h[:32], "e2b_": h[:40], "sk_": h[:48], "ctx7sk-": h[:32],
+		"tskey-auth-": a[:12] + "-" + a[:32], "sq0atp-": a[:22], "figd_": a[:40], "pscale_tkn_": a[:43], "ops_eyJ": a[:60], "sha256~": a[:43], "lsv2_pt_": h[:32] + "_" + h[:10], "AQ.Ab8": a[:40],
+		"sntrys_": a[:60], "FlyV1 fm2_": a[:60], "ATATT3": a[:60], "x1x.atlasv1.": a[:60], "secret_": a[:43], "EAAA": a[:60], "PMAK-": h[:24] + "-" + h[:34], "NRAK-": "ABCDEFGHJKLMNPQRSTUVWXYZ123",
+		"discord.com/api/webhooks/": "123456789012345678/" + a[:68], "123456789:AA": a[:33],
+	} {
+		got, hit := r.String("x " + lead + rest + ", y")
+		if !hit || strings.Contains(got, rest[len(rest)/2:]) || !strings.HasSuffix(got, ", y") {
+			t.Errorf("%s%s gave %q", lead, rest, got)
+		}
+	}
+	for _, in := range []string{
+		"price_" + "1MoBy5LkdIwHu7ixZhnattbh", "chatcmpl-" + "B9MBs8CjcvOU2jLn4n570S5qMJKcT", "toolu_" + "01A09q90qw90lq917835lq9", "call_" + "DdmO9pD3xa9XTPNJ32zg2hcA", "phc_" + a[:43], "sha256:" + h,
+		"re_compile_all_the_patterns_of_version_2", "fw_version_2_of_the_device", "sk_buff_head_init_1234567890", "fc-layer-12-of-the-network", "cioffi", "secret_name_of_the_service_in_region_2", "EAAA", "key-" + h[:32], "pul-request-12",
+	} {
+		if got, hit := r.String("x " + in + " y"); hit {
+			t.Errorf("%s gave %q", in, got)
+		}
+	}
+}
+
 func TestKnownForms(t *testing.T) {
 	r := known()
 	v := `pw/with"odd <chars>&+é`

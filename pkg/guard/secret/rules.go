@@ -286,6 +286,11 @@ func entropy(w string) float64 {
 
 func hasDigit(w string) bool { return strings.ContainsAny(w, digits) }
 
+// mixed reports whether a word has digits, capitals and small letters, as no name of code has.
+func mixed(w string) bool {
+	return hasDigit(w) && strings.ContainsAny(w, upper) && strings.ToUpper(w) != w
+}
+
 // Words around the word token in a name. A name names data if every other word of it is
 // known as a word for data and one of them says which data: a name with another word,
 // such as FB_PAGE_TOKEN, names a secret.
