@@ -146,21 +146,33 @@ var packageManagers = []packageManager{
 	{missing: lazyregexp.New(`(?m)^(?:go: )?(?:\S+\.go:\d+:\d+: )?(?:no required module provides package|cannot find module providing package|package \S+ is not in (?:std|GOROOT)|cannot find package "?[\w.-]+\.)|^go: (?:\S+ )?(?:updates to go\.mod needed|inconsistent vendoring|.*missing go\.sum entry|.*unknown revision)|missing go\.sum entry for`),
 		undeclared: lazyregexp.New(`(?m)^(?:\S+\.go:\d+:\d+: )?package \S+ is not in (?:std|GOROOT)`),
 		installs:   []install{{"vendor/modules.txt", "go mod tidy && go mod vendor"}, {"go.mod", "go mod tidy"}}},
-	{missing: lazyregexp.New(`(?m)^(?:Uncaught )?(?:Error(?: \[\w+\])?: |\s+|# Error: )?Cannot find (?:module|package) ['"](?:@|[^'"./])|npm (?:ERR!|error) missing: \S+, required by |npm (?:ERR!|error) (?:code )?(?:E404|ETARGET|ENOENT|ENOLOCK|EUSAGE|ERESOLVE)|ERR_PNPM_(?:OUTDATED_LOCKFILE|NO_MATCHING_VERSION|FETCH_404)|^error .*Your lockfile needs to be updated|Failed to resolve import "[^./]|^Module not found: Error: Can't resolve '[^./]`),
+	{missing: lazyregexp.New(`(?m)^(?:Uncaught )?(?:Error(?: \[\w+\])?: |\s+|# Error: )?Cannot find (?:module|package) ['"](?:@|[^'"./])|npm (?:ERR!|error) missing: \S+, required by |npm (?:ERR!|error) (?:code )?(?:E404|ETARGET|ENOENT|ENOLOCK|EUSAGE|ERESOLVE)|ERR_PNPM_(?:OUTDATED_LOCKFILE|NO_MATCHING_VERSION|FETCH_404)|^error .*Your lockfile needs to be updated|Failed to resolve import "[^./]|^Module not found: Error: Can't resolve '[^./]|` +
+		`^error: Cannot find (?:module|package) "[^"./]|^error: Relative import path "[^"]+" not prefixed|failed to resolve import "[^"./]|^error Couldn't find package |error TS2307: Cannot find module '(?:@\w|[\w-])`),
 		ran: lazyregexp.New(`(?m)^> (?:\S+@\S+ )?[\w:.-]+$|^npm (?:ERR!|error) Lifecycle script|^ ?ELIFECYCLE|^yarn run v|^\$ \S+`),
 		installs: []install{{"pnpm-lock.yaml", "pnpm install"}, {"yarn.lock", "yarn install"}, {"bun.lock", "bun install"}, {"bun.lockb", "bun install"},
 			{"package-lock.json", "npm ci"}, {"npm-shrinkwrap.json", "npm ci"}, {"package.json", "npm install"}}},
-	{missing: lazyregexp.New(`(?m)^(?:E\s+)?(?:ModuleNotFoundError: No module named |ImportError: No module named )|^\S*python[\d.]*: No module named |^ERROR: (?:No matching distribution|Could not find a version|ResolutionImpossible|Cannot install )|ResolutionImpossible`),
+	{missing: lazyregexp.New(`(?m)^(?:E\s+)?(?:ModuleNotFoundError: No module named |ImportError: No module named )|^\S*python[\d.]*: No module named |^ERROR: (?:No matching distribution|Could not find a version|ResolutionImpossible|Cannot install )|ResolutionImpossible|No solution found when resolving |^pyproject\.toml changed significantly`),
 		installs: []install{{"uv.lock", "uv sync"}, {"poetry.lock", "poetry install"}, {"Pipfile.lock", "pipenv install --dev"}, {"requirements.txt .venv/bin/python", ".venv/bin/python -m pip install -r requirements.txt"},
 			{"requirements.txt", "python3 -m pip install -r requirements.txt"}, {"pyproject.toml", "python3 -m pip install -e ."}, {"setup.py", "python3 -m pip install -e ."}}},
-	{missing: lazyregexp.New(`(?m)^error: no matching package named|^error(?:\[E0463\])?: can't find crate for|^error\[E0432\]: unresolved import .\w+.(?:\s|$)|missing crate|unlinked crate|use of undeclared crate|^error: failed to select a version|^error\[E0433\]: failed to resolve`),
+	{missing: lazyregexp.New(`(?m)^error: no matching package named|^error(?:\[E0463\])?: can't find crate for|^error\[E0432\]: unresolved import .\w+.(?:\s|$)|missing crate|unlinked crate|use of undeclared crate|^error: failed to select a version|^error: the lock file \S+ needs to be updated|^error\[E0433\]: failed to resolve`),
 		undeclared: lazyregexp.New(`(?m)^error\[E043[23]\]: |unlinked crate|use of undeclared crate`),
 		installs:   []install{{"Cargo.toml", "cargo fetch"}}},
 	{missing: lazyregexp.New(`(?m)LoadError\)$|cannot load such file -- [a-z]\w*|Could not find gem`),
 		installs: []install{{"Gemfile", "bundle install"}}},
 	{missing: lazyregexp.New(`(?m)^\S+\.java:\d+: error: package \S+ does not exist|Could not (?:resolve|find) (?:dependencies for project|artifact|all files for configuration)`),
 		installs: []install{{"pom.xml", "mvn -B dependency:resolve"}, {"gradlew", "./gradlew --refresh-dependencies dependencies"}}},
-	{missing: lazyregexp.New(`(?m)^\S+: fatal error: [\w/]+\.h(?:pp)?: No such file`)}, // nobody manages those
+	{missing: lazyregexp.New(`(?m)^Your requirements could not be resolved|\brequire(?:_once)?\(\S*vendor/autoload\.php\)`),
+		installs: []install{{"composer.json", "composer install"}}},
+	{missing: lazyregexp.New(`(?m)^Unchecked dependencies for environment |, run "mix deps\.get"`), installs: []install{{"mix.exs", "mix deps.get"}}},
+	{missing: lazyregexp.New(`(?m)version solving failed\.?$|^Error: Couldn't resolve the package `), installs: []install{{"pubspec.yaml", "dart pub get"}}},
+	{missing: lazyregexp.New(`(?m)^\S+: error: no such module '`), installs: []install{{"Package.swift", "swift package resolve"}}},
+	{missing: lazyregexp.New(`(?m)^Can't locate \S+\.pm in @INC`), installs: []install{{"cpanfile", "cpanm --installdeps ."}}},
+	{missing: lazyregexp.New(`\berror NU1\d{3}: `), installs: []install{{"global.json", "dotnet restore"}}},
+	{missing: lazyregexp.New(`(?m)^(?:ERROR: LoadError: )?ArgumentError: Package \w+ not found in current path`)},
+	{missing: lazyregexp.New(`there is no package called ['‘"]`), installs: []install{{"renv.lock", "Rscript -e 'renv::restore()'"}}},
+	{missing: lazyregexp.New(`(?m)^Error: Library "\S+" not found|^\s+Could not find module [‘'\x60]|^lua\S*: \S+: module '[\w.-]+' not found:`)},
+	// Nobody manages libraries of C.
+	{missing: lazyregexp.New(`(?m)^\S+: fatal error: [\w/]+\.h(?:pp)?: No such file|\bcannot find -l\w|^\s+Could not find a package configuration file provided by |^Package \S+ was not found in the pkg-config search path`)},
 }
 
 // MissesPackage reports whether a package manager, a compiler or an interpreter reports in

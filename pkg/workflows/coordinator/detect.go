@@ -22,24 +22,26 @@ var detectors = []Detector{
 	{Name: "out-of-memory", Type: problem.Environment, Decision: Escalate, re: lazyregexp.New(`(?m)JavaScript heap out of memory|(?i:cannot allocate memory)|^MemoryError\b|out of memory \(|^fatal error: (?:runtime: )?out of memory|java\.lang\.OutOfMemoryError`),
 		Reason: "the machine has too little memory for it", Hint: "Close other programs or give the command more memory."},
 	{Name: "auth", Type: problem.Auth, Decision: Escalate,
-		re:     lazyregexp.New(`(?im)npm (?:ERR!|error) code E(?:NEEDAUTH|40[13])|no (?:upload )?token|please run .?cargo login|Invalid or non-existent authentication|HTTPError: 40[13] |terminal prompts disabled|could not read (?:Username|Password)|Permission denied \(publickey|denied: requested access|unauthorized: authentication required|^fatal: Authentication failed|ERR_PNPM_FETCH_40[13]|YN0041|https?://\S+.*\b401 Unauthorized|awaiting response\.\.\. 401 Unauthorized|requested URL returned error: 401|status code: 401, reason phrase`),
+		re:     lazyregexp.New(`(?im)npm (?:ERR!|error) code E(?:NEEDAUTH|40[13])|no (?:upload )?token|please run .?cargo login|Invalid or non-existent authentication|HTTPError: 40[13] |terminal prompts disabled|could not read (?:Username|Password)|Permission denied \(publickey|denied: requested access|unauthorized: authentication required|^fatal: Authentication failed|ERR_PNPM_FETCH_40[13]|YN0041|https?://\S+.*\b401 Unauthorized|awaiting response\.\.\. 401 Unauthorized|requested URL returned error: 40[13]|status code: 401, reason phrase|^remote: Permission to \S+ denied|access denied \(401\)|\(status 40[13] |^Unable to locate credentials|No valid credential sources|not currently have an active account`),
 		Reason: "a registry or a server refuses because nobody is logged in, or may not do this", Hint: "Log in to it yourself (npm login, cargo login, twine or docker login, or a token in your environment). adroit never sees the credential."},
 	{Name: "port-in-use", Type: problem.Environment, Decision: Retry, Times: 2, Wait: 5 * time.Second, re: lazyregexp.New(`(?i)EADDRINUSE|: address already in use`),
 		Reason: "an address is in use by another program, perhaps for a moment", Hint: "End the program that uses the address."},
 	{Name: "locked", Type: problem.Environment, Decision: Retry, Times: 2, Wait: 10 * time.Second, re: lazyregexp.New(`(?i)could not get lock|database is locked|unable to lock|another process is using|resource temporarily unavailable`),
 		Reason: "another program holds a lock, perhaps for a moment", Hint: "End the program that holds the lock."},
 	{Name: "wrong-version", Type: problem.Environment, Decision: Escalate,
-		re:     lazyregexp.New(`(?i)requires go >=|invalid go version|go: .*toolchain not available|(?:ERR!|error) code EBADENGINE|engine "node" is incompatible|requires a different Python|requires Python|Requires-Python|rustc [\d.]+ is not supported|requires rustc [\d.]+|feature .edition20\d\d. is required|unsupported (?:class file|compiler) version`),
+		re:     lazyregexp.New(`(?i)requires go >=|invalid go version|go: .*toolchain not available|(?:ERR!|error) code EBADENGINE|engine "node" is incompatible|requires a different Python|requires Python|Requires-Python|rustc [\d.]+ is not supported|requires rustc [\d.]+|feature .edition20\d\d. is required|unsupported (?:class file|compiler) version|version .?GLIBC(?:XX)?_[\d.]+.? not found|invalid (?:source|target) release: |release version \d+ not supported`),
 		Reason: "a program has another version than the project asks for", Hint: "Install the version that the line names."},
+	{Name: "missing-library", Type: problem.Environment, Decision: Escalate, re: lazyregexp.New(`error while loading shared libraries: |^Library not loaded: `),
+		Reason: "a library that the program needs is not on this machine", Hint: "Install the package that has it."},
 	{Name: "permission", Type: problem.Environment, Decision: Escalate, re: lazyregexp.New(`(?i)permission denied|\bEACCES\b|\bEPERM\b|operation not permitted|read-only file system`),
 		Reason: "the command may not read, write or run something", Hint: "Give the rights it needs (chmod, chown)."},
 	{Name: "no-network", Type: problem.Environment, Decision: Retry, Times: 2, Wait: 10 * time.Second,
-		re:     lazyregexp.New(`(?im)could not resolve (?:host|proxy)|\bENOTFOUND\b|EAI_AGAIN|temporary failure in name resolution|name or service not known|no such host|network is unreachable|\bENETUNREACH\b|\bETIMEDOUT\b|\bECONNRESET\b|dial tcp .*(?:i/o timeout|connection refused)|failed to (?:download|fetch) .*https?://|^error: failed to (?:download|fetch) |spurious network error|Failed to establish a new connection|connect ECONNREFUSED`),
+		re:     lazyregexp.New(`(?im)could not resolve (?:host|proxy)|\bENOTFOUND\b|EAI_AGAIN|temporary failure in name resolution|name or service not known|no such host|network is unreachable|\bENETUNREACH\b|\bETIMEDOUT\b|\bECONNRESET\b|dial tcp .*(?:i/o timeout|connection refused)|failed to (?:download|fetch) .*https?://|^error: failed to (?:download|fetch) |spurious network error|Failed to establish a new connection|connect ECONNREFUSED|^curl: \((?:5|6|7|28)\) |^fatal: unable to access .*: Failed to connect`),
 		Reason: "a server cannot be reached", Hint: "Check the network. In the sandbox commands have none: --sandbox off runs them as your shell does."},
 }
 
 // conflict is how git reports that both sides have changed the same lines.
-var conflict = lazyregexp.New(`(?m)^CONFLICT \([^)]*\): |^error: (?:could not apply |Merging is not possible because you have unmerged files|Committing is not possible because you have unmerged files)|^Automatic merge failed; fix conflicts`)
+var conflict = lazyregexp.New(`(?m)^CONFLICT \([^)]*\): |^error: (?:could not apply |\w+ is not possible because you have unmerged files)|^Automatic merge failed; fix conflicts`)
 
 // Classify gives p its type, its files and, where code can tell what to do, the
 // action. known reports whether the output has settled the type.
