@@ -30,6 +30,12 @@ func classify(status int, text string, wait time.Duration) (llm.ErrorKind, Denia
 	return said.kind(status), ""
 }
 
+// Kind returns the kind of an error in a server's words without its status, or "".
+func Kind(text string) llm.ErrorKind {
+	kind, _ := classify(0, text, 0)
+	return kind
+}
+
 // plainWords writes words out that the rules know in one form only.
 var plainWords = strings.NewReplacer("isn't", "is not", "isn’t", "is not", "aren't", "are not", "wasn't", "was not", "doesn't", "does not", "doesn’t", "does not",
 	"don't", "do not", "don’t", "do not", "can't", "cannot", "haven't", "have not", "hasn't", "has not")

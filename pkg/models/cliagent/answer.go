@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/calling/extagent"
+	"github.com/adroit-run/adroit/internal/calling/transport"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -95,12 +96,13 @@ var (
 		is   *lazyregexp.Regexp
 	}{
 		{llm.TooLong, lazyregexp.New(`(?i)prompt is too long|prompt_too_long|context.?(length|window)|maximum context|too many tokens|input token count`)},
-		{llm.RateLimit, lazyregexp.New(`(?i)rate.?limit|too many requests|quota|resource_exhausted|usage limit`)},
-		{llm.Auth, lazyregexp.New(`(?i)unauthori[sz]ed|unauthenticated|authenticat|invalid.{0,10}api key|api key not|not logged in|please (log|sign) in|auth method|login required|permission_denied`)},
+		{llm.RateLimit, lazyregexp.New(`(?i)rate.?limit|too many requests|quota|resource_exhausted|usage limit|hit your limit|limit reached`)},
+		{llm.Auth, lazyregexp.New(`(?i)unauthori[sz]ed|unauthenticated|authenticat|invalid.{0,10}api key|api key not|not logged in|please (log|sign) in|auth method|login required|permission_denied|/login\b|token (?:was )?(?:revoked|expired)|sign in again|credit balance|insufficient balance|organi[sz]ation has been disabled|IneligibleTier`)},
 		{llm.NoModel, lazyregexp.New(`(?i)model.{0,80}(not (found|exist|supported|available)|does not exist|unknown)|unknown model|(ProviderModelNotFound|ModelNotFound)`)},
-		{llm.Overloaded, lazyregexp.New(`(?i)overloaded|internal server error|bad gateway|service unavailable|high demand|server error`)},
-		{llm.Unreachable, lazyregexp.New(`(?i)connection refused|econnrefused|enotfound|network|fetch failed|error sending request|unable to connect|dns`)},
-		{llm.Cut, lazyregexp.New(`(?i)stream (disconnected|closed|ended)|unexpected end|connection (reset|closed)|econnreset`)},
+		{llm.Overloaded, lazyregexp.New(`(?i)overloaded|internal server error|bad gateway|service unavailable|high demand|server error|at capacity`)},
+		{llm.Unreachable, lazyregexp.New(`(?i)connection refused|econnrefused|enotfound|network|fetch failed|error sending request|unable to connect|connection error|EAI_AGAIN|certificate|_CERT_|dns`)},
+		{llm.Cut, lazyregexp.New(`(?i)stream (disconnected|closed|ended)|unexpected end|connection (reset|closed)|econnreset|socket hang up`)},
+		{llm.Timeout, lazyregexp.New(`(?i)timed out|timeout`)},
 	}
 )
 
@@ -121,6 +123,9 @@ func (f *fault) judge() *fault {
 			f.kind = c.kind
 			break
 		}
+	}
+	if f.kind == extagent.NoResult { // in the words of the server that it asked
+		f.kind = cmp.Or(transport.Kind(f.message), extagent.NoResult)
 	}
 	if k, ok := byStatus(f.status); ok && !(k == llm.BadRequest && f.kind != extagent.NoResult) {
 		f.kind = k

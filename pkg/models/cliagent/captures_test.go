@@ -376,3 +376,48 @@ func FuzzStreams(f *testing.F) {
 		}
 	})
 }
+
+// What CLI agents print as they fail, in the words of several of their releases.
+func TestBlame(t *testing.T) {
+	for _, c := range []struct{ words, kind string }{
+		{"Invalid API key · Please run /login", "auth"},
+		{"Claude AI usage limit reached|1735689600", "rate_limit"},
+		{"You've hit your limit · resets 3pm (UTC)", "rate_limit"},
+		{"5-hour limit reached ∙ resets 3am", "rate_limit"},
+		{"Credit balance is too low", "auth"},
+		{"API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}", "overloaded"},
+		{"Prompt is too long", "too_long"},
+		{"API Error: Connection error.", "unreachable"},
+		{"API Error: Request timed out.", "timeout"},
+		{"OAuth token revoked · Please run /login", "auth"},
+		{"Your organization has been disabled.", "auth"},
+		{"There's an issue with the selected model (claude-9). It may not exist or you may not have access to it.", "no_model"},
+		{"You've hit your usage limit. Upgrade to Pro (https://openai.com/chatgpt/pricing) or try again in 3 days 4 hours 9 minutes.", "rate_limit"},
+		{"stream disconnected before completion: stream closed before response.completed", "cut"},
+		{"unexpected status 401 Unauthorized: Missing bearer or basic authentication in header", "auth"},
+		{"exceeded retry limit, last status: 429 Too Many Requests", "rate_limit"},
+		{"unexpected status 400 Bad Request: {\"detail\":\"The 'gpt-9' model is not supported when using Codex with a ChatGPT account.\"}", "no_model"},
+		{"Codex ran out of room in the model's context window. Start a new conversation or clear earlier history before retrying.", "too_long"},
+		{"error sending request for url (https://chatgpt.com/backend-api/codex/responses)", "unreachable"},
+		{"Quota exceeded. Check your plan and billing details.", "rate_limit"},
+		{"Please set an Auth method in your /root/.gemini/settings.json or specify one of the following environment variables before running: GEMINI_API_KEY, GOOGLE_GENAI_USE_VERTEXAI, GOOGLE_GENAI_USE_GCA", "auth"},
+		{"[API Error: You exceeded your current quota, please check your plan and billing details.]", "rate_limit"},
+		{"This client is no longer supported for Gemini Code Assist for individuals: IneligibleTierError", "auth"},
+		{"ProviderModelNotFoundError: ProviderModelNotFoundError", "no_model"},
+		{"Error: Unable to connect. Is the computer able to access the url?", "unreachable"},
+		{"AI_APICallError: Insufficient balance", "auth"},
+		{"Selected model is at capacity. Please try a different model.", "overloaded"},
+		{"getaddrinfo EAI_AGAIN api.anthropic.com", "unreachable"},
+		{"read ECONNRESET", "cut"},
+		{"SELF_SIGNED_CERT_IN_CHAIN", "unreachable"},
+		{"self signed certificate in certificate chain", "unreachable"},
+		{"This request would exceed your account's rate limit. Please try again later.", "rate_limit"},
+		{"socket hang up", "cut"},
+		{"Model not found: acme/none. Did you mean: acme/one?", "no_model"},
+		{"Your access token could not be refreshed because your refresh token was already used. Please log out and sign in again.", "auth"},
+	} {
+		if f := blame(c.words); string(f.kind) != c.kind {
+			t.Errorf("%.100q is %s, want %s", c.words, f.kind, c.kind)
+		}
+	}
+}
