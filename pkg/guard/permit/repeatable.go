@@ -251,7 +251,7 @@ var plumbing = map[string]string{"send-pack": "push", "http-push": "push", "subt
 
 // readers only read, whatever their options are.
 var readers = words(`cat head tail wc ls dir nl tac rev cut tr paste comm fold column basename dirname realpath readlink stat cmp grep egrep fgrep echo printf true false test [ pwd
-	which type seq expr sleep du df uname whoami id md5sum sha1sum sha256sum sha512sum b2sum cksum od hexdump strings`)
+	which type seq expr sleep du df uname whoami id ps free nproc md5sum sha1sum sha256sum sha512sum b2sum cksum od hexdump strings`)
 
 // wordFirst are programs whose first operand is a pattern or a script, which may begin with a
 // slash, and textual those whose operands are no names of files.
@@ -265,7 +265,7 @@ var (
 var (
 	reading = sync.OnceValue(func() Rules {
 		return allowing(`rg *, fd *, fdfind *, find, find *, diff *, file *, tree, tree *, jq *, yq *, sort *, sort, uniq, uniq *, shuf *, sed *, gsed *, awk *, gawk *, mawk *, nawk *, xxd *,
-			shellcheck *, gofmt *, goimports *, gofumpt *, go version, go version *, go doc *, go env, go env *, go list *, pip list *, pip show *, pip3 list *, pip3 show *, npm ls *,
+			shellcheck *, gofmt *, goimports *, gofumpt *, date, date *, go mod graph, go mod why *, go mod verify, go version, go version *, go doc *, go env, go env *, go list *, pip list *, pip show *, pip3 list *, pip3 show *, npm ls *,
 			npm list *, node --version, python --version, python3 --version, make --version, npm --version, git version, git --version, git branch, git branch -a, git branch -r, git branch -v, git branch -vv, git branch --list, git branch --show-current, git tag,
 			git tag -l, git tag --list, git remote, git remote -v, git stash list, git worktree list, git config --get *, git config -l, git config --list,
 			` + patterns("git --no-pager ", "diff log show") + patterns("git ", `status diff log show blame annotate grep ls-files ls-tree rev-parse rev-list merge-base name-rev show-ref
@@ -274,9 +274,10 @@ var (
 	checks = sync.OnceValue(func() Rules {
 		return allowing(`staticcheck *, golangci-lint run, golangci-lint run *, pytest, pytest *, py.test *, tsc, tsc *, eslint *, prettier -c *, prettier --check *, prettier -l *, ruff check,
 			ruff check *, ruff format --check *, black --check *, black --diff *, isort --check *, isort --check-only *, mypy *, flake8, flake8 *,
-			pnpm ls *, pnpm list *, cargo tree *, cargo metadata *, cargo --version, rustc --version,
+			node --check *, php -l *, cmake --build *, cargo fmt --check, cargo fmt --check *, cargo fmt --all --check, cargo fmt -- --check, cargo fmt --all -- --check, pnpm ls *, pnpm list *, cargo tree *, cargo metadata *, cargo --version, rustc --version,
 			` + patterns("go ", "build test vet") + patterns("cargo ", "build b test t check c clippy bench") +
 			patterns("npm ", "test t") + patterns("pnpm ", "test t") + patterns("yarn ", "test") + patterns("bun ", "test") +
+			patterns("pnpm ", scriptNames) + patterns("yarn ", scriptNames) + patterns("turbo run ", scriptNames) + patterns("lerna run ", scriptNames) +
 			patterns("npm run ", scriptNames) + patterns("pnpm run ", scriptNames) + patterns("yarn run ", scriptNames) + patterns("bun run ", scriptNames))
 	})
 )
@@ -319,8 +320,9 @@ func Harmless(text, dir string, out func(name string, wild bool) bool) (harmless
 		return false, false
 	}
 	for _, c := range s.commands {
+		whole := c
 		switch c = unwrapped(c); {
-		case !c.stays(at):
+		case !whole.stays(at), !c.stays(at):
 			return false, false
 		case c.free, c.reads():
 			// Below the top git obeys what it finds there, as a bare repository that the project has brought.
@@ -334,13 +336,60 @@ func Harmless(text, dir string, out func(name string, wild bool) bool) (harmless
 	return true, own
 }
 
-// unwrapped is the command that python -m runs, if what it runs is known.
+// unwrapped is the command that python -m, or a program such as npx or bundle exec, runs, if it is
+// a known check: what the project has installed under another name may be anything. A check that
+// lies in the project is known by its own name.
 func unwrapped(c command) command {
-	if name := c.words[0].text; (name == "python" || name == "python3") && len(c.words) > 2 && c.words[1].known() && c.words[1].text == "-m" &&
-		c.words[2].known() && words("pytest mypy ruff black isort flake8").has(c.words[2].text) {
-		return command{words: c.words[2:], risks: risks(c.words[2].text, c.words[2:])}
+	inner, wrapper := 0, ""
+	if wrapper = c.words[0].text; len(c.words) > 1 && c.words[1].known() {
+		switch next := c.words[1].text; {
+		case (wrapper == "python" || wrapper == "python3") && next == "-m", packaged.has(wrapper) && words("run exec").has(next):
+			inner = 2
+		case starters.has(wrapper) && wrapper != "pnpx":
+			inner = 1
+		}
 	}
-	return c
+	if inner >= len(c.words) || !c.words[inner].known() {
+		return c
+	}
+	name := c.words[inner].text
+	base := path.Base(name)
+	if inner == 0 && !strings.Contains(name, "/") || inner > 0 && name != base || !words("pytest unittest mypy ruff black isort flake8 tsc eslint prettier").has(base) && suites[base] == "" {
+		return c
+	}
+	first := c.words[inner]
+	first.text = base
+	argv := append([]word{first}, c.words[inner+1:]...)
+	return command{words: argv, risks: risks(base, argv)}
+}
+
+// suites run a project's own tests, or compile or check it: with any operands, or for the words
+// that stand here.
+var suites = map[string]words{
+	"unittest": "*", "ctest": "*", "rspec": "*", "phpunit": "*", "jest": "*", "mocha": "*", "ava": "*", "pyright": "*", "pylint": "*", "stylelint": "*", "oxlint": "*", "ninja": "*",
+	"vitest": "run", "dotnet": "build test", "swift": "build test", "zig": "build test", "mix": "test compile", "stack": "build test", "cabal": "build test", "dune": "build test runtest",
+	"sbt": "test compile", "lein": "test", "flutter": "test analyze", "dart": "test analyze", "bazel": "build test", "meson": "test compile", "deno": "test lint check",
+	"rails": "test", "composer": "test", "nx": "test build lint", "tox": "*", "nox": "*",
+}
+
+// ofSuites are options that most of them have and that neither name a program or a file that is run
+// nor one that is written.
+var ofSuites = lazyregexp.New(`^(?:-[vqxVkjnlstde]+\d*|-R|--(?:verbose|quiet|silent|ci|run|colou?r(?:=\w+)?|no-colou?r|watch=false|watchAll=false|runInBand|passWithNoTests|bail|grep|filter|testNamePattern|test|` +
+	`output-on-failure|parallel|release|configuration|no-build|no-restore|nologo|fail-?fast|trace|seed(?:=\d+)?|max-failures(?:=\d+)?|tests-regex|repeat(?:=\d+)?|testdox|outputjson|no-run-if-empty|check|warnings-as-errors))$`)
+
+// tests reports whether a command is one of suites, with nothing but such options.
+func (c command) tests() bool {
+	subcommands := suites[c.words[0].text]
+	argv := texts(c.words[1:])
+	if subcommands == "" || slices.ContainsFunc(c.words[1:], func(w word) bool { return !w.known() }) || len(c.risks) > 0 || Publishes(strings.Join(argv, " ")) {
+		return false
+	}
+	if subcommands != "*" && (len(argv) == 0 || !subcommands.has(argv[0])) {
+		return false
+	}
+	return !slices.ContainsFunc(argv, func(w string) bool {
+		return strings.HasPrefix(w, "-") && !ofSuites.MatchString(w) || strings.HasPrefix(w, "@") || strings.HasPrefix(w, "+")
+	})
 }
 
 // A place is where the commands of a script run.
@@ -437,7 +486,7 @@ func (c command) reads() bool {
 
 // builds reports whether a command runs a build, a test or a linter of the project.
 func (c command) builds() bool {
-	if checks().command(c) == "" {
+	if checks().command(c) == "" || c.tests() {
 		return true
 	}
 	name := c.words[0].text

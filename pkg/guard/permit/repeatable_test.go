@@ -45,6 +45,13 @@ func TestHarmless(t *testing.T) {
 
 		"go test ./...": own, "go build ./... && go vet ./...": own, "go test -run TestX -v ./pkg 2>&1 | tail -20": own, "make": own, "make test": own, "npm test": own, "npm run build": own,
 		"pytest -q": own, "python3 -m pytest -q tests": own, "cargo test": own, "./test.sh": own, "sh build.sh": own, "CI=1 go test ./...": own, "timeout 60 go test ./...": own,
+		"npx tsc --noEmit": own, "npx vitest run": own, "npx jest a.test.ts": own, "python3 -m unittest tests.test_a -v": own, "bundle exec rspec spec/a_spec.rb:12": own, "uv run pytest -q": own,
+		"poetry run pytest": own, "pnpm exec vitest run": own, "pnpm lint": own, "yarn build": own, "dotnet build --no-restore": own, "mix test": own, "composer test": own, "deno test": own, "tox -e py311": own,
+		"vendor/bin/phpunit": own, ".venv/bin/pytest -q": own, "node_modules/.bin/jest": own, "bin/rails test": own, "ctest --output-on-failure": own, "cmake --build build": own, "swift test": own,
+		"zig build test": own, "cabal test": own, "sbt test": own, "flutter test": own, "nx test app": own, "turbo run test": own, "cargo fmt --check": own, "php -l a.php": own, "date -u": reads, "ps aux": reads,
+		"npx cowsay": no, "npx -y tsc": no, "bundle exec rake deploy": no, "uv run python x.py": no, "jest --config evil.js": no, "jest --runner=./evil": no, "rspec --require ./evil": no, "/tmp/x/pytest": no,
+		"../bin/pytest": no, "phpunit --bootstrap evil.php": no, "ctest -S evil.cmake": no, "vitest": no, "date -s now": no, "npx eslint --fix .": no, "tox -e release": no, "dotnet run": no, "zig run a.zig": no,
+		"ninja -C ../x": no, "npx jest --outputFile=x": no, "mix run": no, "composer install": no, "deno run a.ts": no, "nx deploy app": no, "node_modules/.bin/evil": no,
 		"cd web && npm test": own, "./gradlew test": own, "just test": own, "tsc --noEmit": own,
 
 		// What the project's files start, though it only lists.
@@ -68,7 +75,7 @@ func TestHarmless(t *testing.T) {
 		"sort --compress-program=./evil a": no, "sed -i s/a/b/ a": no, "sed -n 'w x' a": no, "sed '1e evil' a": no, "awk 'BEGIN{system(\"evil\")}'": no, "awk '{print > \"x\"}' a": no,
 		"tree -o x": no, "diff -l a b": no, "file -C -m x": no, "yq -i . a": no, "uniq a b": no, "xxd -r a b": no, "eslint --fix .": no, "prettier -w .": no, "ruff format .": no,
 		"pytest -p evil": no, "python3 -m pytest -p evil": no, "python -m http.server": no, "python -c 'x'": no, "make -f evil.mk": no, "make test SHELL=./evil": no, "make deploy": no, "make install": no,
-		"npm run deploy": no, "npm test --script-shell=./evil": no, "npx tsc": no, "cargo test --config x": no, "mypy --python-executable ./evil .": no, "tsc @evil": no, "eslint -c evil.js .": no,
+		"npm run deploy": no, "npm test --script-shell=./evil": no, "cargo test --config x": no, "mypy --python-executable ./evil .": no, "tsc @evil": no, "eslint -c evil.js .": no,
 
 		// What changes the environment, the names of programs, or the directory.
 		"GIT_PAGER=./evil git log": no, "GIT_EXTERNAL_DIFF=./evil git diff": no, "GIT_SSH_COMMAND=evil git status": no, "GIT_CONFIG_COUNT=1 git status": no, "PATH=.:$PATH ls": no,
