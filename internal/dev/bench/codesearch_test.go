@@ -48,6 +48,7 @@ func BenchmarkCodeSearch(b *testing.B) {
 		{"many", partstest.Tool("search"), env, pattern{Pattern: `\bunsafe\.Pointer\b`, Max: 1000}, rg("-n", `\bunsafe\.Pointer\b`)},
 		{"list", partstest.Tool("list_files"), env, map[string]string{"glob": "**/*_test.go"}, rg("--files", "-g", "*_test.go")},
 		{"definition-warm", partstest.Tool("definition"), env, map[string]string{"name": "WalkDir"}, rg("-n", "-w", "WalkDir")},
+		{"references-warm", partstest.Tool("references"), env, map[string]string{"name": "WalkDir", "path": "path/filepath/path.go"}, rg("-n", "-w", "WalkDir")},
 		{"outline-warm", partstest.Tool("outline"), env, map[string]string{"path": "net/http"}, rg("-n", "^(func|type|var|const)", "net/http")},
 		{"map-warm", partstest.Tool("outline"), env, map[string]string{}, rg("-n", "^(func|type|var|const)")},
 	} {

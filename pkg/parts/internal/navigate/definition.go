@@ -41,7 +41,7 @@ func definition(ctx context.Context, env *tools.Env, in nameInput) (tools.Result
 		if err != nil {
 			return tools.Result{}, err
 		}
-		spots, why, err := c.definitions(ctx, at)
+		spots, why, err := c.definitions(ctx, at, word)
 		if err != nil {
 			return tools.Result{}, err
 		}
@@ -67,8 +67,8 @@ func definition(ctx context.Context, env *tools.Env, in nameInput) (tools.Result
 }
 
 // definitions returns the definitions of the identifier at a location.
-func (c code) definitions(ctx context.Context, tries []tools.Location) (spots []tools.Location, why string, err error) {
-	return c.ask(ctx, tries, tools.Codebase.Definition, func(m *module, at tools.Location) []tools.Location {
+func (c code) definitions(ctx context.Context, tries []tools.Location, word string) (spots []tools.Location, why string, err error) {
+	return c.ask(ctx, tries, word, tools.Codebase.Definition, false, func(m *module, at tools.Location) []tools.Location {
 		if s, ok := m.definition(at); ok {
 			return []tools.Location{s}
 		}
@@ -78,8 +78,8 @@ func (c code) definitions(ctx context.Context, tries []tools.Location) (spots []
 
 // ask asks a server about one location after the other, or for Go the type checker;
 // none means unknown, and why reports the reason.
-func (c code) ask(ctx context.Context, tries []tools.Location,
-	server func(tools.Codebase, context.Context, tools.Location) ([]tools.Location, error), checker func(*module, tools.Location) []tools.Location) (spots []tools.Location, why string, err error) {
+func (c code) ask(ctx context.Context, tries []tools.Location, word string,
+	server func(tools.Codebase, context.Context, tools.Location) ([]tools.Location, error), all bool, checker func(*module, tools.Location) []tools.Location) (spots []tools.Location, why string, err error) {
 	if c.env.Code != nil {
 		for _, at := range tries {
 			spots, err = server(c.env.Code, ctx, at)
@@ -95,7 +95,7 @@ func (c code) ask(ctx context.Context, tries []tools.Location,
 		}
 	}
 	if isGo(tries[0].File) {
-		if m, merr := c.module(ctx, tries[0].File); merr == nil {
+		if m, merr := c.module(ctx, tries[0].File, word, all); merr == nil {
 			for _, at := range tries {
 				if spots := checker(m, at); len(spots) > 0 {
 					return spots, "", nil

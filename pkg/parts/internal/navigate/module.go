@@ -11,6 +11,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -25,25 +26,36 @@ var (
 	majorVersion = lazyregexp.New(`^v[0-9]+$`)
 )
 
-// A module is a Go module that is type-checked here, each package once when it
-// is needed. What it imports from elsewhere is not known: names that are only
-// reached through it are missed.
+// A module is a Go module that is type-checked here as far as a word of it needs: the packages that
+// have the word, with the bodies of functions that have it, and of what they import what is declared.
+// What comes from elsewhere is not known: names that are only reached through it are missed.
 type module struct {
 	dir, path string
+	read      func(name string) (string, error)
 	fset      *token.FileSet
-	dirs      map[string][]*ast.File // by directory, relative to the workspace
+	names     map[string][]string // of files by directory, relative to the workspace
+	texts     map[string]string   // of those that have the word
+	word      string
+	dirs      map[string][]*ast.File // that have been parsed
 	checked   map[string]*types.Package
 	working   map[string]bool
 	info      []*types.Info
 }
 
-const mostGo = 5000 // files of a module
+const mostGo = 20_000 // files of a module
 
 var errNoModule = errors.New("not in a module of the workspace that is small enough to check")
 
-// module parses the module that a file is in.
-func (c code) module(ctx context.Context, file string) (*module, error) {
-	m := &module{fset: token.NewFileSet(), dirs: map[string][]*ast.File{}, checked: map[string]*types.Package{}, working: map[string]bool{}}
+// module checks what a word means in the module that a file is in: in all packages, or in the file's alone.
+func (c code) module(ctx context.Context, file, word string, all bool) (*module, error) {
+	m := &module{fset: token.NewFileSet(), names: map[string][]string{}, texts: map[string]string{}, word: word,
+		dirs: map[string][]*ast.File{}, checked: map[string]*types.Package{}, working: map[string]bool{}}
+	m.read = func(name string) (string, error) {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		return c.read(name)
+	}
 	for d := path.Dir(file); ; d = path.Dir(d) {
 		if text, err := c.read(path.Join(d, "go.mod")); err == nil {
 			if found := moduleLine.FindStringSubmatch(text); found != nil {
@@ -65,49 +77,77 @@ func (c code) module(ctx context.Context, file string) (*module, error) {
 	if len(names) > mostGo {
 		return nil, errNoModule
 	}
+	has := map[string]bool{}
 	for _, name := range names {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
 		if strings.Contains("/"+name, "/vendor/") || strings.Contains("/"+name, "/testdata/") {
 			continue
 		}
-		text, err := c.read(name)
-		if err != nil {
+		dir := path.Dir(name)
+		m.names[dir] = append(m.names[dir], name)
+		if !all && dir != path.Dir(file) {
 			continue
 		}
-		if f, _ := parser.ParseFile(m.fset, name, text, parser.SkipObjectResolution); f != nil {
-			m.dirs[path.Dir(name)] = append(m.dirs[path.Dir(name)], f)
+		if text, err := m.read(name); err == nil && strings.Contains(text, word) {
+			m.texts[name], has[dir] = text, true
 		}
 	}
-	m.all()
-	return m, nil
+	for _, dir := range slices.Sorted(maps.Keys(has)) {
+		m.whole(dir)
+	}
+	return m, ctx.Err()
 }
 
-// all checks every package, with its tests: in the package, then beside it.
-func (m *module) all() {
-	var dirs []string
-	for d := range m.dirs {
-		dirs = append(dirs, d)
+// parse returns the files of a directory. Of a function that does not have the word in its body, the
+// body is left out.
+func (m *module) parse(dir string) []*ast.File {
+	files, done := m.dirs[dir]
+	for _, name := range m.names[dir] {
+		if done {
+			break
+		}
+		text, has := m.texts[name]
+		if !has {
+			var err error
+			if text, err = m.read(name); err != nil {
+				continue
+			}
+		}
+		f, _ := parser.ParseFile(m.fset, name, text, parser.SkipObjectResolution)
+		if f == nil {
+			continue
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && !(has && strings.Contains(between(m.fset, text, fn.Body), m.word)) {
+				fn.Body = nil
+			}
+		}
+		files = append(files, f)
 	}
-	slices.Sort(dirs)
-	for _, d := range dirs {
-		byName := map[string][]*ast.File{}
-		for _, f := range m.dirs[d] {
-			byName[f.Name.Name] = append(byName[f.Name.Name], f)
-		}
-		var names []string
-		for n := range byName {
-			names = append(names, n)
-		}
-		slices.Sort(names)
-		for _, n := range names {
-			m.check(m.importPath(d), byName[n])
-		}
+	m.dirs[dir] = files
+	return files
+}
+
+// between returns a node's text.
+func between(fset *token.FileSet, text string, node ast.Node) string {
+	from, to := fset.PositionFor(node.Pos(), false).Offset, fset.PositionFor(node.End(), false).Offset
+	return text[min(from, len(text)):max(min(from, len(text)), min(to, len(text)))]
+}
+
+// whole checks the packages of a directory, with their tests: in the package, then beside it.
+func (m *module) whole(dir string) {
+	byName := map[string][]*ast.File{}
+	for _, f := range m.parse(dir) {
+		byName[f.Name.Name] = append(byName[f.Name.Name], f)
+	}
+	for _, n := range slices.Sorted(maps.Keys(byName)) {
+		m.check(m.importPath(dir), byName[n], false)
 	}
 }
 
 func (m *module) importPath(dir string) string {
+	if m.path == "std" { // Go's own library
+		return strings.TrimPrefix(strings.TrimPrefix(dir, m.dir), "/")
+	}
 	if dir == m.dir {
 		return m.path
 	}
@@ -120,9 +160,13 @@ func (m *module) importPath(dir string) string {
 // check notes what the names in files mean, in spite of all errors. Objects are
 // distinguished by where they are declared, so that a package may be checked
 // twice: for those that import it without its tests.
-func (m *module) check(importPath string, files []*ast.File) *types.Package {
+func (m *module) check(importPath string, files []*ast.File, imported bool) *types.Package {
+	conf := types.Config{Importer: m, Error: func(error) {}, FakeImportC: true, IgnoreFuncBodies: imported}
+	if imported {
+		p, _ := conf.Check(importPath, m.fset, files, nil) // what has the word in it is checked whole, too
+		return p
+	}
 	info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
-	conf := types.Config{Importer: m, Error: func(error) {}, FakeImportC: true}
 	p, _ := conf.Check(importPath, m.fset, files, info)
 	m.info = append(m.info, info)
 	return p
@@ -136,15 +180,19 @@ func (m *module) Import(importPath string) (*types.Package, error) {
 	if p := m.checked[importPath]; p != nil {
 		return p, nil
 	}
-	if rel, ok := strings.CutPrefix(importPath+"/", m.path+"/"); ok && !m.working[importPath] {
+	rel, ok := strings.CutPrefix(importPath+"/", m.path+"/")
+	if m.path == "std" {
+		rel, ok = importPath, m.names[path.Join(m.dir, importPath)] != nil
+	}
+	if ok && !m.working[importPath] {
 		var files []*ast.File
-		for _, f := range m.dirs[path.Join(m.dir, rel)] {
+		for _, f := range m.parse(path.Join(m.dir, rel)) {
 			if !strings.HasSuffix(m.fset.Position(f.Package).Filename, "_test.go") {
 				files = append(files, f)
 			}
 		}
 		m.working[importPath] = true
-		p := m.check(importPath, files)
+		p := m.check(importPath, files, true)
 		delete(m.working, importPath)
 		m.checked[importPath] = p
 		return p, nil
@@ -262,7 +310,7 @@ func references(ctx context.Context, env *tools.Env, in nameInput) (tools.Result
 	why := "its declaration was not found"
 	if len(at) > 0 {
 		var spots []tools.Location
-		if spots, why, err = c.uses(ctx, at); err != nil {
+		if spots, why, err = c.uses(ctx, at, word); err != nil {
 			return tools.Result{}, err
 		}
 		if len(spots) > 0 {
@@ -288,8 +336,8 @@ func references(ctx context.Context, env *tools.Env, in nameInput) (tools.Result
 }
 
 // uses returns where what is at a location is referred to.
-func (c code) uses(ctx context.Context, tries []tools.Location) (spots []tools.Location, why string, err error) {
-	return c.ask(ctx, tries, tools.Codebase.References, (*module).references)
+func (c code) uses(ctx context.Context, tries []tools.Location, word string) (spots []tools.Location, why string, err error) {
+	return c.ask(ctx, tries, word, tools.Codebase.References, true, (*module).references)
 }
 
 func (c code) listed(word string, spots []tools.Location, note string) tools.Result {
