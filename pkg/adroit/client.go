@@ -28,6 +28,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/guard/trust"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
@@ -65,10 +66,16 @@ type JobReader interface {
 	Wait(ctx context.Context, ref string) (*jobs.Job, error)
 	// Artifacts returns what a job has produced.
 	Artifacts(ctx context.Context, ref string) (*ArtifactList, error)
+	// ArtifactFile reads a piece of a file that an artifact of a job names as its path, or as that of an
+	// element of its list. A file outside of the job's directory, a link that leads out of it, and a name
+	// that no tool may read are refused.
+	ArtifactFile(ctx context.Context, ref string, f ArtifactFile) (*FilePiece, error)
 	// Transcript returns all that the models of a job were sent and answered.
 	Transcript(ctx context.Context, ref string) (*Transcript, error)
 	// Failures returns what coordinators remember, the newest first.
 	Failures(ctx context.Context, q FailureQuery) ([]Failure, error)
+	// FailureStats counts what coordinators did in jobs that have ended.
+	FailureStats(ctx context.Context, q StatsQuery) (*CoordinatorStats, error)
 }
 
 // A JobWriter begins, steers and removes jobs.
@@ -499,4 +506,62 @@ func (rt *Runtime) failureQuery(ctx context.Context, q FailureQuery) (FailureQue
 	}
 	s, err := rt.failureStore(ctx)
 	return q, s, err
+}
+
+// coordinated are the workflows in which something may be coordinated.
+var coordinated = []string{coordinator.Workflow.Name, "pipeline", "validate", "until_tests_pass"}
+
+// FailureStats implements [JobReader].
+func (rt *Runtime) FailureStats(ctx context.Context, q StatsQuery) (*CoordinatorStats, error) {
+	var all []coordinator.Handled
+	for _, name := range coordinated {
+		list, err := rt.Jobs(ctx, ListOptions{Workflow: name, Dir: q.Dir, Full: true})
+		if err != nil {
+			return nil, err
+		}
+		for _, j := range list {
+			if !j.Created.Before(q.Since) {
+				all = append(all, handled(j.Job)...)
+			}
+		}
+	}
+	s := coordinator.Summarise(all)
+	return &s, nil
+}
+
+// A coordinatedPart is the data about coordinators in a result, at any depth.
+type coordinatedPart struct {
+	coordinator.Record
+	Steps  []coordinatedPart // of a pipeline
+	Stages []coordinatedPart // of a validation
+}
+
+// handled are the failures that a job's coordinators have handled.
+func (p coordinatedPart) handled() (out []coordinator.Handled) {
+	out = p.Handled()
+	for _, q := range slices.Concat(p.Steps, p.Stages) {
+		out = append(out, q.handled()...)
+	}
+	return out
+}
+
+// handled reads the result of a job that has ended.
+func handled(j *jobs.Job) (out []coordinator.Handled) {
+	var s executor.State
+	if !j.Status.Final() && j.Status != jobs.Failed && j.Status != jobs.Limit || json.Unmarshal(j.Output, &s) != nil {
+		return nil
+	}
+	for _, name := range []string{"pipeline", "validation", "coordinated"} {
+		var p coordinatedPart
+		if json.Unmarshal(s.Value(name), &p) == nil {
+			out = append(out, p.handled()...)
+		}
+	}
+	var h coordinator.Handled
+	if j.Workflow != coordinator.Workflow.Name || json.Unmarshal(s.Value("fix"), &h.Result) != nil || h.Result.Status == "" {
+		return out
+	}
+	h.Tokens, h.Cost = s.Usage.In+s.Usage.Out+s.SubAgents.Usage.In+s.SubAgents.Usage.Out, s.Cost+s.SubAgents.Cost
+	h.Took = j.Updated.Sub(j.Created)
+	return append(out, h)
 }

@@ -138,6 +138,9 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 		return nil, problem.AsError(err)
 	}
 	d.Actions = next(d)
+	rt.mu.Lock()
+	d.Refused = rt.refusals[j.ID]
+	rt.mu.Unlock()
 	return d, nil
 }
 

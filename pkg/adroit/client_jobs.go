@@ -6,7 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"iter"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,13 +22,16 @@ import (
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/work/sandbox"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/workflows"
 	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
+	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // Artifacts implements [JobReader].
@@ -46,6 +53,103 @@ func (rt *Runtime) Artifacts(ctx context.Context, ref string) (*ArtifactList, er
 		s.Artifacts = map[string]executor.Artifact{}
 	}
 	return &ArtifactList{j.ID, s.Artifacts}, nil
+}
+
+// ArtifactFile implements [JobReader].
+func (rt *Runtime) ArtifactFile(ctx context.Context, ref string, want ArtifactFile) (*FilePiece, error) {
+	list, err := rt.Artifacts(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	j, _, err := rt.find(ctx, list.Job)
+	if err != nil {
+		return nil, problem.AsError(err)
+	}
+	name, err := fileOf(list, want)
+	if err != nil {
+		return nil, err
+	}
+	if err := rt.goneTree(j); err != nil {
+		return nil, problem.AsError(err)
+	}
+	p, err := rt.readPiece(j, name, want.Offset, want.Most)
+	barred := new(workspace.PathError)
+	switch {
+	case errors.As(err, &barred), errors.Is(err, fs.ErrInvalid):
+		return nil, &problem.Error{Kind: problem.Forbidden, Message: fmt.Sprintf("%s: %v", j.ID, err), Hint: "only files in the job's directory that its agent may read are sent", Err: err}
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &problem.Error{Kind: problem.NotFound, Message: fmt.Sprintf("%s: %s is not there any more", j.ID, name), Hint: "it was moved, removed or undone"}
+	}
+	return p, asError(err)
+}
+
+// fileOf is the path that a request means, among those of the artifact that it names.
+func fileOf(list *ArtifactList, want ArtifactFile) (string, error) {
+	a, ok := list.Artifacts[want.Artifact]
+	if !ok {
+		return "", &problem.Error{Kind: problem.NotFound, Message: fmt.Sprintf("%s has no artifact %q", list.Job, want.Artifact), Hint: hint.Command("jobs artifacts %s", list.Job) + " lists them"}
+	}
+	type file struct {
+		Path string `json:"path"`
+	}
+	var one file
+	var all []file
+	if json.Unmarshal(a.Value, &one) == nil {
+		all = []file{one}
+	} else if json.Unmarshal(a.Value, &all) != nil {
+		all = nil // it names no files
+	}
+	all = slices.DeleteFunc(all, func(f file) bool { return f.Path == "" || want.Path != "" && f.Path != want.Path })
+	if len(all) == 0 || want.Path == "" && len(all) > 1 {
+		return "", &problem.Error{Kind: problem.NotFound, Message: fmt.Sprintf("the artifact %s of %s does not name that file", want.Artifact, list.Job), Hint: "give a path as the artifact has it"}
+	}
+	return all[0].Path, nil
+}
+
+// readPiece reads a piece of a file in a job's directory as its agent could with read_file. All that is
+// sent is of one state of the file, by its size and time.
+func (rt *Runtime) readPiece(j *jobs.Job, name string, offset int64, most int) (*FilePiece, error) {
+	files, err := workspace.Open(j.Dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+	var in agents.Input
+	if err := json.Unmarshal(j.Input, &in); err != nil && len(j.Input) > 0 {
+		return nil, fmt.Errorf("%s: reading its request: %w", j.ID, err)
+	}
+	rules := permit.Rules(rt.o.Defaults.Rules)
+	if in.Spec != nil {
+		rules = slices.Concat(rules, in.Spec.Permissions)
+	}
+	files = files.WithDenyList(rt.o.Names).WithGuard(func(p string, _ bool) string { return rules.Bars(j.Agent, "read_file", p) })
+	f, err := files.FS().Open(path.Clean(filepath.ToSlash(name)))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	at, ok := f.(io.ReaderAt)
+	switch {
+	case !info.Mode().IsRegular() || !ok:
+		return nil, problem.Invalidf("name a file", "%s is not a file", name)
+	case info.Size() > maxArtifactFile:
+		return nil, problem.Invalidf("look at it where the job ran", "%s has %d bytes, and at most %d are sent", name, info.Size(), int64(maxArtifactFile))
+	case offset < 0:
+		return nil, problem.Invalidf("the first byte has the offset 0", "the offset %d is negative", offset)
+	}
+	if most <= 0 || most > maxPiece {
+		most = maxPiece
+	}
+	p := &FilePiece{Path: name, Size: info.Size(), Modified: info.ModTime().UTC(), Data: make([]byte, min(int64(most), max(info.Size()-offset, 0)))}
+	n, err := at.ReadAt(p.Data, offset)
+	if p.Data = p.Data[:n]; err == io.EOF {
+		err = nil
+	}
+	return p, err
 }
 
 // Cancel implements [JobWriter].
@@ -130,6 +234,10 @@ func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSen
 	}
 	if err != nil {
 		return nil, problem.AsError(err)
+	}
+	if s.Start && !held(j) {
+		_, _, err := rt.startFound(ctx, m, j, StartOptions{Live: true})
+		rt.refusal(j.ID, err)
 	}
 	return sent, nil
 }

@@ -21,6 +21,23 @@ func (rt *Runtime) Start(ctx context.Context, ref string, o StartOptions) (*Star
 	return s, err
 }
 
+// maxRefusals bounds the jobs of which a runtime remembers why they did not start.
+const maxRefusals = 1000
+
+// refusal remembers why a job did not start, or that it did. A job that is held has started elsewhere.
+func (rt *Runtime) refusal(id string, err error) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if err == nil || errors.Is(err, jobs.ErrHeld) || errors.Is(err, context.Canceled) {
+		delete(rt.refusals, id)
+		return
+	}
+	if rt.refusals == nil || len(rt.refusals) >= maxRefusals {
+		rt.refusals = map[string]*problem.Error{}
+	}
+	rt.refusals[id] = problem.AsError(err)
+}
+
 // startRun starts a job. The run is nil if there is none to begin.
 func (rt *Runtime) startRun(ctx context.Context, ref string, o StartOptions) (*Started, *jobRun, error) {
 	if err := rt.may(ctx, ScopeRun); err != nil {
@@ -30,6 +47,15 @@ func (rt *Runtime) startRun(ctx context.Context, ref string, o StartOptions) (*S
 	if err != nil {
 		return nil, nil, problem.AsError(err)
 	}
+	s, run, err := rt.startFound(ctx, m, j, o)
+	if !o.DryRun {
+		rt.refusal(j.ID, err)
+	}
+	return s, run, err
+}
+
+// startFound starts a job that was found.
+func (rt *Runtime) startFound(ctx context.Context, m *jobs.Manager, j *jobs.Job, o StartOptions) (*Started, *jobRun, error) {
 	away, err := rt.elsewhere(j)
 	if err != nil {
 		return nil, nil, problem.AsError(err)

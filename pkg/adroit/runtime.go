@@ -55,8 +55,9 @@ type Runtime struct {
 	earlier     []jobs.Store  // that were for reading only
 	shut        bool
 	runs        sync.WaitGroup
-	held        chan struct{}      // places of jobs that run or are queued here; nil is no bound
-	here        map[string]*jobRun // that run here, or ended here without a record of it, by id
+	held        chan struct{}             // places of jobs that run or are queued here; nil is no bound
+	refusals    map[string]*problem.Error // why jobs did not start here
+	here        map[string]*jobRun        // that run here, or ended here without a record of it, by id
 	resumed     []resumedRemoval
 	live        eventBroadcast
 	unknown     sync.Map // what was warned of already: see warnUnknown

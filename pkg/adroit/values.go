@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/guard/trust"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
 // A JobDetail is a job with what is known beside it.
@@ -37,6 +38,9 @@ type JobDetail struct {
 	// Unreadable is why its worktrees are not known.
 	Unreadable string   `json:"unreadable,omitempty"`
 	Actions    []Action `json:"actions,omitempty"` // what makes sense next, the likeliest first
+	// Refused is why the runtime could not start it when it was asked last, until it starts or the
+	// runtime ends.
+	Refused *problem.Error `json:"refused,omitempty"`
 
 	canCarryOut bool // the plan with which it ended
 	goneTree    bool // its worktree was removed by hand
@@ -119,6 +123,37 @@ type ArtifactList struct {
 	Artifacts map[string]executor.Artifact `json:"artifacts"`
 }
 
+// An ArtifactFile names bytes of a file that an artifact of a job has as its path.
+type ArtifactFile struct {
+	Artifact string `json:"artifact"`
+	Path     string `json:"path,omitempty"`   // as the artifact has it; empty: the only one that it has
+	Offset   int64  `json:"offset,omitempty"` // the first byte
+	Most     int    `json:"most,omitempty"`   // bytes; at most 1 MiB, which 0 means
+}
+
+// Bounds of what is read of a file that a job has made.
+const (
+	maxPiece        = 1 << 20 // bytes of one piece
+	maxArtifactFile = 4 << 30 // bytes of a file
+)
+
+// A FilePiece is some bytes of a file, none at its end or behind it.
+type FilePiece struct {
+	Path     string    `json:"path"` // relative to the job's directory
+	Size     int64     `json:"size"` // bytes of the whole file
+	Modified time.Time `json:"modified"`
+	Data     []byte    `json:"data,omitempty"`
+}
+
+// A StatsQuery selects the jobs that are counted; the zero value is all.
+type StatsQuery struct {
+	Dir   string    `json:"dir,omitempty"`  // as ListOptions.Dir
+	Since time.Time `json:"since,omitzero"` // made then or later
+}
+
+// CoordinatorStats are what coordinators did about failures, and what came of it.
+type CoordinatorStats = coordinator.Stats
+
 // EventOptions select events.
 type EventOptions struct {
 	After  int64 `json:"after,omitempty"`  // only those with a higher number
@@ -167,6 +202,9 @@ type Signal struct {
 	About json.RawMessage `json:"about,omitempty"`
 	// Keep has the rule that an approval of always adds hold for later jobs of the project, too.
 	Keep bool `json:"keep,omitempty"`
+	// Start has the job go on with the answer if nobody runs it, in the runtime. Whoever may answer may have
+	// that: the job was begun by somebody who may. If it cannot, the answer counts, and JobDetail.Refused is why.
+	Start bool `json:"start,omitempty"`
 }
 
 // SignalSent is what became of a signal.

@@ -173,7 +173,7 @@ func TestPage(t *testing.T) {
 		}
 		return res, string(b)
 	}
-	if res, text := get("/", ""); res.StatusCode != http.StatusUnauthorized || !strings.Contains(text, "adroit serve") || res.Header.Get("Content-Security-Policy") != pagePolicy {
+	if res, text := get("/", ""); res.StatusCode != http.StatusUnauthorized || !strings.Contains(text, "adroit serve") || res.Header.Get("Content-Security-Policy") != entrancePolicy {
 		t.Errorf("a browser that is not known: %d %s", res.StatusCode, text)
 	}
 	link := strings.TrimPrefix(g.Link(), g.URL())
@@ -539,7 +539,7 @@ func TestNoToken(t *testing.T) {
 	defer l.l.Close()
 	for _, header := range []string{"", "Bearer ", "Bearer"} {
 		w := &recorder{header: http.Header{}}
-		r := &http.Request{Method: "GET", Host: "127.0.0.1:1", URL: &url.URL{Path: "/"}, Header: http.Header{"Authorization": {header}, "Cookie": {"adroit_1=" + l.login.session()}}}
+		r := &http.Request{Method: "GET", Host: "127.0.0.1:1", URL: &url.URL{Path: "/"}, Header: http.Header{"Authorization": {header}, "Cookie": {"adroit_1=" + l.login.session("")}}}
 		l.Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })).ServeHTTP(w, r)
 		if w.code != http.StatusUnauthorized {
 			t.Errorf("with %q: %d", header, w.code)

@@ -213,6 +213,15 @@ func (c *client) Transcript(ctx context.Context, ref string) (*adroit.Transcript
 	return jobsTranscript.do(ctx, c, of[none]{Job: ref})
 }
 
+func (c *client) ArtifactFile(ctx context.Context, ref string, f adroit.ArtifactFile) (*adroit.FilePiece, error) {
+	return jobsFile.do(ctx, c, of[adroit.ArtifactFile]{ref, f})
+}
+
+// FailureStats implements [adroit.Client].
+func (c *client) FailureStats(ctx context.Context, q adroit.StatsQuery) (*adroit.CoordinatorStats, error) {
+	return failuresStats.do(ctx, c, q)
+}
+
 // Failures implements [adroit.Client].
 func (c *client) Failures(ctx context.Context, q adroit.FailureQuery) ([]adroit.Failure, error) {
 	return failuresList.do(ctx, c, q)

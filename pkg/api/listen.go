@@ -61,7 +61,7 @@ const (
 
 // Open begins to listen.
 func Open(o Options) (*Listener, error) {
-	out := &Listener{token: o.Token, tokens: o.Tokens, login: &login{token: o.Token}, signed: o.Signed, headerTime: headerTime, most: mostConnections()}
+	out := &Listener{token: o.Token, tokens: o.Tokens, login: &login{token: o.Token, tokens: o.Tokens}, signed: o.Signed, headerTime: headerTime, most: mostConnections()}
 	var conf *tls.Config
 	if o.Cert != "" || o.Key != "" {
 		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
@@ -214,7 +214,7 @@ func (l *Listener) Guard(h http.Handler) http.Handler {
 		default:
 			a := l.authority(r)
 			if a == nil && r.URL.Path == "/" && r.Method == http.MethodGet {
-				serveEntrance(w)
+				serveEntrance(w, "")
 				return
 			}
 			if a == nil {
@@ -235,15 +235,19 @@ func (l *Listener) authority(r *http.Request) *adroit.Authority {
 	if !bearer {
 		given = ""
 	}
-	known := given != "" && subtle.ConstantTimeCompare([]byte(given), []byte(l.token)) == 1 || !bearer && l.login.holds(r)
-	a := &adroit.Authority{Name: owner, Scopes: []adroit.TokenScope{adroit.ScopeAdmin}}
-	if !known {
-		other := l.tokens.find(given)
-		if other == nil {
-			return nil
-		}
-		*a = *other
+	var known *adroit.Authority
+	switch {
+	case !bearer:
+		known = l.login.who(r)
+	case given != "" && subtle.ConstantTimeCompare([]byte(given), []byte(l.token)) == 1:
+		known = &adroit.Authority{Name: owner, Scopes: []adroit.TokenScope{adroit.ScopeAdmin}}
+	default:
+		known = l.tokens.find(given)
 	}
+	if known == nil {
+		return nil
+	}
+	a := new(*known)
 	if a.From = r.RemoteAddr; l.unix() {
 		a.From = "unix"
 	}

@@ -126,6 +126,21 @@ var (
 		func(ctx context.Context, c adroit.Client, q adroit.FailureQuery) (int, error) {
 			return c.ForgetFailures(ctx, q)
 		}}
+	failuresStats = route[adroit.StatsQuery, *adroit.CoordinatorStats]{"failures/stats", "Count what coordinators did in jobs that have ended.",
+		func(ctx context.Context, c adroit.Client, q adroit.StatsQuery) (*adroit.CoordinatorStats, error) {
+			return c.FailureStats(ctx, q)
+		}}
+	jobsFile = route[of[adroit.ArtifactFile], *adroit.FilePiece]{"jobs/file", "Read a piece of a file that an artifact of a job names; GET sends all of it.",
+		func(ctx context.Context, c adroit.Client, in of[adroit.ArtifactFile]) (*adroit.FilePiece, error) {
+			return c.ArtifactFile(ctx, in.Job, in.Options)
+		}}
+	access = route[none, adroit.Authority]{"access", "Report what whoever asks may do: the name, scopes and roots of the token.",
+		func(ctx context.Context, _ adroit.Client, _ none) (adroit.Authority, error) {
+			if a := adroit.AuthorityOf(ctx); a != nil {
+				return *a, nil
+			}
+			return adroit.Authority{Name: owner, Scopes: []adroit.TokenScope{adroit.ScopeAdmin}}, nil
+		}}
 	jobsResolve = route[adroit.Request, *adroit.Plan]{"jobs/resolve", "Return what submit would pin.",
 		func(ctx context.Context, c adroit.Client, r adroit.Request) (*adroit.Plan, error) {
 			return c.Resolve(ctx, r)
@@ -289,9 +304,9 @@ var (
 
 // endpoints is the table in the order of the reference.
 var endpoints = []endpoint{
-	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsTranscript, failuresList, failuresForget, jobsResolve, jobsSubmit, jobsStart, jobsStop, jobsSignal, jobsSend, jobsCancel, jobsRetry, jobsRemove, jobsPrune,
+	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsFile, jobsTranscript, failuresList, failuresStats, failuresForget, jobsResolve, jobsSubmit, jobsStart, jobsStop, jobsSignal, jobsSend, jobsCancel, jobsRetry, jobsRemove, jobsPrune,
 	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, agentsShow, pipelinesList, pipelinesShow, pipelinesRead, pipelinesWrite, pipelinesSchema, skillsList, skillsShow, lintFiles, toolsList, toolsCall, serversList, serversCheck, serversPrompt,
-	modelsList, modelsCheck, modelsState, modelsForget, modelsPull, memoryFacts, memoryRemember, memoryForget, memoryImport, trustShow, trustSet, trustList, doctor,
+	modelsList, modelsCheck, modelsState, modelsForget, modelsPull, memoryFacts, memoryRemember, memoryForget, memoryImport, trustShow, trustSet, trustList, doctor, access,
 }
 
 func (r route[In, Out]) path() string { return "/v1/" + r.name }
@@ -360,6 +375,7 @@ func Reference() string {
 	for _, e := range endpoints {
 		b.WriteString(e.line())
 	}
+	b.WriteString("| `GET /v1/jobs/file?job=&artifact=&path=` | Send a file that an artifact of a job names, or the bytes that `Range` asks for. `download=true` has a browser save it. | query | the bytes |\n")
 	b.WriteString("| `GET /v1/events?after=&follow=&wait=` | Stream the events of all jobs as server-sent events, in one order; the id is the event's `id`. A negative `after` is how many of the last it begins with. | query | `event.Event` |\n")
 	b.WriteString("| `GET /v1/jobs/events?job=&after=&follow=&live=&wait=` | Stream a job's events as server-sent events; the id is the event's number, and Last-Event-ID goes on after it. What live adds has none. | query | `event.Event` |\n")
 	return b.String()
@@ -415,6 +431,10 @@ var OpenAPI = sync.OnceValue(func() json.RawMessage {
 		op["operationId"], op["summary"] = operation(path), doc
 		op["security"] = []object{{"token": []string{string(scopeOf(path))}}}
 		op["responses"] = object{"200": object{"description": "The answer.", "content": out}, "default": problems}
+		if all, ok := paths[path].(object); ok {
+			all[method] = op
+			return
+		}
 		paths[path] = object{method: op}
 	}
 	for _, e := range endpoints {
@@ -435,14 +455,18 @@ var OpenAPI = sync.OnceValue(func() json.RawMessage {
 			parameter("query", "wait", "string", "Answer with JSON instead, at the latest after this time, as in 20s."), parameter("header", lastEventID, "string", "As after, from a reader that connects again."),
 		}
 		if path == eventsPath {
-			job := parameter("query", "job", "string", "The job's id.")
-			job["required"] = true
-			in = append(in, job, parameter("query", "live", "boolean", "With pieces of answers, which have no number."))
+			in = append(in, required("query", "job", "The job's id."), parameter("query", "live", "boolean", "With pieces of answers, which have no number."))
 		}
 		add("get", path, doc, object{"parameters": in}, object{
 			"text/event-stream": object{"schema": s.of(reflect.TypeFor[event.Event]())}, "application/json": object{"schema": s.of(reflect.TypeFor[polled]())},
 		})
 	}
+	sent := object{"parameters": []object{
+		required("query", "job", "The job's id."), required("query", "artifact", "The name of the artifact."), parameter("query", "path", "string", "The path as the artifact has it; it may be left out where there is one."),
+		parameter("query", "download", "boolean", "Have a browser save it."), parameter("header", "Range", "string", "The bytes to send, as in bytes=0-99."),
+	}}
+	add("get", jobsFile.path(), "Send a file that an artifact of a job names.", sent, object{"application/octet-stream": object{}})
+	sent["operationId"] = "jobsFileBytes"
 	b, err := jsontext.Marshal(object{
 		"openapi": "3.1.0",
 		"info": object{"title": "adroit", "version": "1", "description": "Run, follow and answer jobs of agents. " + hint.Name("serve") + " listens; see docs/serve.md.",
@@ -459,6 +483,12 @@ var OpenAPI = sync.OnceValue(func() json.RawMessage {
 
 func parameter(in, name, kind, doc string) object {
 	return object{"in": in, "name": name, "description": doc, "schema": object{"type": kind}}
+}
+
+func required(in, name, doc string) object {
+	p := parameter(in, name, "string", doc)
+	p["required"] = true
+	return p
 }
 
 // operation is the name of a route for programs: jobsSubmit of /v1/jobs/submit.

@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"mime"
 	"net/http"
+	"path"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -38,6 +41,7 @@ func Handler(c adroit.Client) http.Handler {
 	for _, path := range []string{eventsPath, allEventsPath} {
 		mux.HandleFunc("GET "+path, allow(scopeOf(path), func(w http.ResponseWriter, r *http.Request) { serveEvents(c, w, r) }))
 	}
+	mux.HandleFunc("GET "+jobsFile.path(), allow(scopeOf(jobsFile.path()), func(w http.ResponseWriter, r *http.Request) { serveFile(c, w, r) }))
 	mux.HandleFunc("GET "+openAPIPath, allow(scopeOf(openAPIPath), serveOpenAPI))
 	for path := range page() {
 		pattern := path
@@ -464,4 +468,96 @@ func (s *sender) event(id, name string, v any) error {
 		name = "event: " + name + "\n"
 	}
 	return s.send(fmt.Appendf(nil, "%s%sdata: %s\n\n", id, name, b))
+}
+
+// fileKinds are the types of files that a browser may show. All else is bytes to it: what a job has made
+// is no page of this server, whatever its name is.
+var fileKinds = map[string]string{
+	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".avif": "image/avif",
+	".mp3": "audio/mpeg", ".m4a": "audio/mp4", ".aac": "audio/aac", ".wav": "audio/wav", ".ogg": "audio/ogg", ".opus": "audio/ogg", ".flac": "audio/flac",
+	".mp4": "video/mp4", ".webm": "video/webm", ".mov": "video/quicktime",
+	".txt": "text/plain; charset=utf-8", ".md": "text/plain; charset=utf-8", ".srt": "text/plain; charset=utf-8", ".vtt": "text/vtt; charset=utf-8", ".csv": "text/plain; charset=utf-8", ".json": "text/plain; charset=utf-8",
+}
+
+// filePolicy lets a file that is opened by itself do nothing.
+const filePolicy = "default-src 'none'; sandbox"
+
+// serveFile answers with a file that a job has made, or with a range of it.
+func serveFile(c adroit.Client, w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	if refuseLast(w, q.Get("job")) {
+		return
+	}
+	f := &artifactFile{ctx: r.Context(), c: c, job: q.Get("job"), want: adroit.ArtifactFile{Artifact: q.Get("artifact"), Path: q.Get("path")}}
+	first, err := f.piece(0)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	f.is = *first
+	name, how := path.Base(filepath.ToSlash(first.Path)), "attachment"
+	kind := fileKinds[strings.ToLower(path.Ext(name))]
+	if kind != "" && q.Get("download") != "true" {
+		how = "inline"
+	}
+	h := w.Header()
+	h.Set("Content-Type", cmp.Or(kind, "application/octet-stream"))
+	h.Set("Content-Disposition", cmp.Or(mime.FormatMediaType(how, map[string]string{"filename": name}), how))
+	h.Set("Content-Security-Policy", filePolicy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("ETag", fmt.Sprintf("%q", fmt.Sprintf("%x-%x", first.Size, first.Modified.UnixNano())))
+	http.ServeContent(w, r, "", first.Modified, f)
+}
+
+// An artifactFile reads a file that a job has made in pieces, each by a call of the client. It is an
+// [io.ReadSeeker] of one state of the file: if it changes, reading fails.
+type artifactFile struct {
+	ctx  context.Context
+	c    adroit.Client
+	job  string
+	want adroit.ArtifactFile
+	is   adroit.FilePiece // the last piece
+	from int64            // the offset of its data
+	at   int64
+}
+
+func (f *artifactFile) piece(offset int64) (*adroit.FilePiece, error) {
+	f.want.Offset = offset
+	return f.c.ArtifactFile(f.ctx, f.job, f.want)
+}
+
+// Seek implements [io.Seeker].
+func (f *artifactFile) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += f.at
+	case io.SeekEnd:
+		offset += f.is.Size
+	}
+	if offset < 0 {
+		return 0, errors.New("before the beginning")
+	}
+	f.at = offset
+	return offset, nil
+}
+
+// Read implements [io.Reader].
+func (f *artifactFile) Read(b []byte) (int, error) {
+	if f.at >= f.is.Size {
+		return 0, io.EOF
+	}
+	if f.at < f.from || f.at >= f.from+int64(len(f.is.Data)) {
+		p, err := f.piece(f.at)
+		if err != nil {
+			return 0, err
+		}
+		if p.Size != f.is.Size || !p.Modified.Equal(f.is.Modified) || len(p.Data) == 0 {
+			return 0, errors.New("the file has changed while it was sent")
+		}
+		f.is, f.from = *p, f.at
+	}
+	n := copy(b, f.is.Data[f.at-f.from:])
+	f.at += int64(n)
+	return n, nil
 }

@@ -15,6 +15,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -180,10 +181,12 @@ func checkAuthority(a *adroit.Authority) error {
 // owner is the name of who runs the server, who may do all.
 const owner = "owner"
 
-// A login has a browser take the place of the owner: a link with a code that works once sets a
-// cookie, which no page's script can read and no other site's page sends.
+// A login lets a browser in: a link with a code that works once has it take the place of the owner, and
+// a token that is typed in, of its holder. Both set a cookie, which no page's script can read and no
+// other site's page sends.
 type login struct {
-	token string
+	token  string
+	tokens *Tokens
 
 	mu    sync.Mutex
 	codes map[string]time.Time // until when they work
@@ -216,11 +219,11 @@ func (l *login) use(code string) bool {
 	return ok && time.Now().Before(until)
 }
 
-// session is what the cookie has. It follows from the token, so that it lasts longer than the server,
-// and as long as the token; the token does not follow from it.
-func (l *login) session() string {
+// session is what the cookie has: of the owner, or of the token with a hash. It follows from the owner's
+// token, so that it lasts longer than the server, and as long as both tokens; neither follows from it.
+func (l *login) session(of string) string {
 	m := hmac.New(sha256.New, []byte(l.token))
-	m.Write([]byte("adroit session 1"))
+	m.Write([]byte("adroit session 1" + of))
 	return hex.EncodeToString(m.Sum(nil))
 }
 
@@ -238,41 +241,98 @@ func cookieName(r *http.Request) string {
 	}, port)
 }
 
-// serve answers the request of a link.
+// serve answers the request of a link, or of the form for a token.
 func (l *login) serve(w http.ResponseWriter, r *http.Request, secure bool) {
-	if r.Method != http.MethodGet || !l.use(r.URL.Query().Get("code")) {
-		switch {
-		case r.Method == http.MethodGet && l.holds(r): // a link of before, in a browser that is known
+	session, refused := "", "the link has been used, or is older than ten minutes"
+	switch r.Method {
+	case http.MethodGet:
+		if l.use(r.URL.Query().Get("code")) {
+			session = l.session("")
+		} else if l.who(r) != nil { // a link of before, in a browser that is known
 			http.Redirect(w, r, "/", http.StatusSeeOther)
-		case r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html"):
-			serveEntrance(w)
-		default:
-			refuse(w, http.StatusUnauthorized, "the link has been used, or is older than ten minutes", hint.Command("serve")+" prints another one when it starts")
+			return
 		}
+	case http.MethodPost:
+		session, refused = l.typed(w, r), "the token is wrong or was taken back"
+	}
+	if session == "" {
+		if strings.Contains(r.Header.Get("Accept"), "text/html") {
+			serveEntrance(w, refused)
+			return
+		}
+		refuse(w, http.StatusUnauthorized, refused, hint.Command("serve")+" prints another link when it starts; "+hint.Command("serve token")+" lists the tokens")
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: l.session(), Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode, MaxAge: 30 * 24 * 3600})
+	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: session, Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode, MaxAge: 30 * 24 * 3600})
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	http.Redirect(w, r, "/", http.StatusSeeOther) // the code leaves the address bar
 }
 
-// holds reports whether a request has the cookie and comes from no other site's page. A browser that does
-// not report where a request comes from may only read.
-func (l *login) holds(r *http.Request) bool {
-	c, err := r.Cookie(cookieName(r))
-	if err != nil || l.token == "" || subtle.ConstantTimeCompare([]byte(c.Value), []byte(l.session())) != 1 {
-		return false
+// maxForm bounds the form for a token in bytes.
+const maxForm = 4 << 10
+
+// typed is the session of the token that a form has, "" if nobody holds it. Only the page of this server
+// may send the form: another site's would have a browser work with a token of its choice.
+func (l *login) typed(w http.ResponseWriter, r *http.Request) string {
+	if r.Header.Get("Origin") == "" || l.token == "" { // Guard has compared it
+		return ""
 	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxForm))
+	if err != nil {
+		return ""
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return ""
+	}
+	given := strings.TrimSpace(form.Get("token"))
+	if given != "" && subtle.ConstantTimeCompare([]byte(given), []byte(l.token)) == 1 {
+		return l.session("")
+	}
+	if l.tokens.find(given) == nil {
+		return ""
+	}
+	return l.session(hash(given))
+}
+
+// who is what the browser that sends a request may do by its cookie, nil if it is not known or the request
+// comes from another site's page. A browser that does not report where a request comes from may only read.
+func (l *login) who(r *http.Request) *adroit.Authority {
+	c, err := r.Cookie(cookieName(r))
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "same-origin":
-		return true
 	case "none":
-		return reads
+		if !reads {
+			return nil
+		}
 	case "":
-		return reads || r.Header.Get("Origin") != "" // which Guard has compared
+		if !reads && r.Header.Get("Origin") == "" { // which Guard has compared
+			return nil
+		}
+	default:
+		return nil
 	}
-	return false
+	if err != nil || l.token == "" {
+		return nil
+	}
+	holds := func(of string) bool { return subtle.ConstantTimeCompare([]byte(c.Value), []byte(l.session(of))) == 1 }
+	if holds("") {
+		return &adroit.Authority{Name: owner, Scopes: []adroit.TokenScope{adroit.ScopeAdmin}}
+	}
+	if l.tokens == nil {
+		return nil
+	}
+	list, err := l.tokens.List()
+	if err != nil {
+		return nil
+	}
+	for _, t := range list {
+		if holds(t.Hash) {
+			return &t.Authority
+		}
+	}
+	return nil
 }
 
 // scopeOf is the scope that a route needs.
@@ -281,7 +341,7 @@ func scopeOf(path string) adroit.TokenScope {
 		return adroit.ScopeRead
 	}
 	switch strings.TrimPrefix(path, "/v1/") {
-	case "events", "jobs/events", "jobs/list", "jobs/show", "jobs/wait", "jobs/artifacts", "jobs/transcript", "failures/list", "jobs/resolve", "jobs/steps", "jobs/diff",
+	case "events", "jobs/events", "jobs/list", "jobs/show", "jobs/wait", "jobs/artifacts", "jobs/file", "jobs/transcript", "failures/list", "failures/stats", "access", "jobs/resolve", "jobs/steps", "jobs/diff",
 		"agents/list", "agents/show", "pipelines/list", "pipelines/show", "pipelines/read", "pipelines/schema", "skills/list", "skills/show", "lint", "tools/list", "servers/list", "models/list", "models/state",
 		"memory/facts", "trust/show", "trust/list":
 		return adroit.ScopeRead
@@ -313,8 +373,11 @@ func allow(need adroit.TokenScope, h http.HandlerFunc) http.HandlerFunc {
 var pageFiles embed.FS
 
 // pagePolicy lets the page load and ask nothing but its own server, and nobody frame it.
-const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src data: blob:; connect-src 'self'; " +
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' data: blob:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// entrancePolicy lets a page send a form to this server, and do nothing else.
+const entrancePolicy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 // pageKinds are the types of the page's files; the system's table may have others.
 var pageKinds = map[string]string{".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".md": "text/plain; charset=utf-8"}
@@ -370,16 +433,22 @@ func pageHeaders(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// serveEntrance answers a browser that is not known with how it becomes known. A link from another site's
-// page brings no cookie, so there is one to follow from here.
-func serveEntrance(w http.ResponseWriter) {
+// serveEntrance answers a browser that is not known with how it becomes known, and with why it was refused
+// just now. A link from another site's page brings no cookie, so there is one to follow from here.
+func serveEntrance(w http.ResponseWriter, refused string) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedTime)) // else it takes longer
 	w.Header().Set("Connection", "close")
 	pageHeaders(w.Header())
+	w.Header().Set("Content-Security-Policy", entrancePolicy)
+	w.Header().Set("Referrer-Policy", "same-origin") // else the form comes without its origin
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(http.StatusUnauthorized)
+	if refused != "" {
+		refused = `<p role="alert"><strong>Refused:</strong> ` + refused + ".</p>"
+	}
 	fmt.Fprintf(w, `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>adroit</title>
-<main><h1>adroit</h1><p>This browser is not known here. <code>%s</code> prints a link when it starts. The link works once, within ten minutes.</p>
+<main><h1>adroit</h1>%s<p>This browser is not known here. <code>%s</code> prints a link when it starts. The link works once, within ten minutes.</p>
+<form method="post" action="%s"><p><label>Or enter a token: <input type="password" name="token" required autocomplete="off"></label> <button>Go on</button></p></form>
 <p><a href="/">Open the page</a> if this browser has used one before.</p></main></html>
-`, hint.Name("serve"))
+`, refused, hint.Name("serve"), loginPath)
 }

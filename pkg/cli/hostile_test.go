@@ -104,6 +104,12 @@ func (strangers) Artifacts(context.Context, string) (*adroit.ArtifactList, error
 func (strangers) Transcript(context.Context, string) (*adroit.Transcript, error) {
 	return hostile[*adroit.Transcript](), nil
 }
+func (strangers) ArtifactFile(context.Context, string, adroit.ArtifactFile) (*adroit.FilePiece, error) {
+	return hostile[*adroit.FilePiece](), nil
+}
+func (strangers) FailureStats(context.Context, adroit.StatsQuery) (*adroit.CoordinatorStats, error) {
+	return hostile[*adroit.CoordinatorStats](), nil
+}
 func (strangers) Failures(context.Context, adroit.FailureQuery) ([]adroit.Failure, error) {
 	return hostile[[]adroit.Failure](), nil
 }

@@ -399,6 +399,15 @@ func testQuestion(t *testing.T, f *fixture) {
 	if j, err = f.Wait(t.Context(), j.ID); err != nil || j.Status != jobs.Done {
 		t.Fatalf("%v, %+v", err, j)
 	}
+	// An answer may have the job go on, also of somebody who may start none.
+	j = f.run(t, f.request(executor.ApproveAsk))
+	phone := adroit.WithAuthority(t.Context(), &adroit.Authority{Name: "phone", Scopes: []adroit.TokenScope{adroit.ScopeAnswer}})
+	if _, err := f.Signal(phone, j.ID, adroit.Signal{Name: "approve", Start: true}); err != nil {
+		t.Fatal(err)
+	}
+	if j, err = f.Wait(t.Context(), j.ID); err != nil || j.Status != jobs.Done {
+		t.Fatalf("after an answer that starts it: %v, %+v", err, j)
+	}
 }
 
 // What a job changed is listed by step, and undone.

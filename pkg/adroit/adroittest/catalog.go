@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/internal/problem"
@@ -226,6 +227,9 @@ func testFailures(t *testing.T, f *fixture) {
 	list, err := f.Failures(t.Context(), adroit.FailureQuery{Project: f.dir, Words: []string{"x"}, Limit: 3})
 	if err != nil || len(list) > 0 {
 		t.Errorf("remembers %v (%v)", list, err)
+	}
+	if s, err := f.FailureStats(t.Context(), adroit.StatsQuery{Dir: f.dir, Since: time.Now().Add(-time.Hour)}); err != nil || s.Jobs != 0 || s.Decisions == nil {
+		t.Errorf("counts %+v (%v)", s, err)
 	}
 	if n, err := f.ForgetFailures(t.Context(), adroit.FailureQuery{Key: "J1/"}); n != 0 || err != nil {
 		t.Errorf("forgot %d (%v)", n, err)

@@ -2,7 +2,6 @@ package jobcmd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -15,8 +14,6 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
-	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
@@ -35,72 +32,20 @@ func NewStats(e *kit.Env) *cobra.Command {
 		Example: "  adroit fix stats\n  adroit fix stats --since 720h --json",
 		Args:    cobra.NoArgs,
 		RunE: e.With(func(ctx context.Context, c adroit.Client, _ []string) error {
-			var all []coordinator.Handled
-			for _, name := range coordinated {
-				list, err := c.Jobs(ctx, adroit.ListOptions{Workflow: name, Full: true})
-				if err != nil {
-					return err
-				}
-				for _, j := range list {
-					if since == 0 || e.Now().Sub(j.Created) <= since {
-						all = append(all, handled(j.Job)...)
-					}
-				}
+			var q adroit.StatsQuery
+			if since > 0 {
+				q.Since = e.Now().Add(-since)
 			}
-			return kit.Print(e.Out, asJSON, coordinator.Summarise(all), statsText)
+			s, err := c.FailureStats(ctx, q)
+			if err != nil {
+				return err
+			}
+			return kit.Print(e.Out, asJSON, *s, statsText)
 		}),
 	}
 	cmd.Flags().DurationVar(&since, "since", 0, "only jobs that are not older, for example 720h")
 	kit.JSONFlag(cmd, &asJSON)
 	return cmd
-}
-
-// coordinated are the workflows in which something may be coordinated.
-var coordinated = []string{coordinator.Workflow.Name, "pipeline", "validate", "until_tests_pass"}
-
-// A part is the data about coordinators in a result, at any depth.
-type part struct {
-	coordinator.Record
-	Steps  []part // of a pipeline
-	Stages []part // of a validation
-}
-
-// handled are the failures that a job's coordinators have handled.
-func (p part) handled() (out []coordinator.Handled) {
-	out = p.Handled()
-	for _, q := range slices.Concat(p.Steps, p.Stages) {
-		out = append(out, q.handled()...)
-	}
-	return out
-}
-
-// handled reads the result of a job that has ended.
-func handled(j *jobs.Job) (out []coordinator.Handled) {
-	var s struct {
-		Artifacts map[string]struct{ Value json.RawMessage }
-		Usage     llm.Usage
-		Cost      float64 `json:"cost_usd"`
-		Below     struct {
-			Usage llm.Usage
-			Cost  float64 `json:"cost_usd"`
-		}
-	}
-	if !j.Status.Final() && j.Status != jobs.Failed && j.Status != jobs.Limit || json.Unmarshal(j.Output, &s) != nil {
-		return nil
-	}
-	for _, name := range []string{"pipeline", "validation", "coordinated"} {
-		var p part
-		if json.Unmarshal(s.Artifacts[name].Value, &p) == nil {
-			out = append(out, p.handled()...)
-		}
-	}
-	var h coordinator.Handled
-	if j.Workflow != coordinator.Workflow.Name || json.Unmarshal(s.Artifacts["fix"].Value, &h.Result) != nil || h.Result.Status == "" {
-		return out
-	}
-	h.Tokens, h.Cost = s.Usage.In+s.Usage.Out+s.Below.Usage.In+s.Below.Usage.Out, s.Cost+s.Below.Cost
-	h.Took = j.Updated.Sub(j.Created)
-	return append(out, h)
 }
 
 func statsText(w io.Writer, s coordinator.Stats) {
