@@ -128,7 +128,12 @@ try {
   await see("The server is back.");
   gone = false;
   await status("interrupted");
-  await page.getByRole("button", { name: "Resume" }).click();
+  const cut = page.url();
+  await go("inbox");
+  await see("One job was interrupted");
+  await look("interrupted");
+  await page.getByRole("button", { name: "Go on with it" }).click();
+  await page.goto(cut);
   await status("done");
   const paths = await page.locator(".step").evaluateAll((all) => all.map((s) => s.id));
   assert.equal(new Set(paths).size, paths.length, "a step is there twice");
@@ -246,7 +251,24 @@ try {
   await go("talk");
   await see("Ask about a project");
   await look("talk");
-  assert.deepEqual(faults, []);
+
+  // A browser with a narrow token is let in by it, and offered what it may do.
+  const secret = await ask("token answer");
+  await context.clearCookies();
+  await page.goto("about:blank");
+  await page.goto(origin + "/");
+  await page.getByLabel("Or enter a token").fill("wrong");
+  await page.getByRole("button", { name: "Go on" }).click();
+  await see("Refused:");
+  await page.getByLabel("Or enter a token").fill(secret);
+  await page.getByRole("button", { name: "Go on" }).click();
+  await page.locator(".token", { hasText: "phone" }).waitFor();
+  assert.equal(await page.getByRole("link", { name: "Start", exact: true }).count(), 0, "a token that may only answer is offered to start jobs");
+  await go("jobs/" + job);
+  await status("done");
+  assert.equal(await page.getByRole("button", { name: "Retry" }).count(), 0, "a token that may only answer is offered to retry");
+  await look("narrow token");
+  assert.deepEqual(faults.filter((f) => !/401/.test(f)), []);
   assert.deepEqual(foreign, [], "the page asked another server");
   console.log(`done ${looks}`);
 } catch (e) {

@@ -70,6 +70,8 @@ func TestPage(t *testing.T) {
 			if err := os.WriteFile(p.path("repo/"+of), []byte("name: made # by others\nsteps:\n  - {id: theirs, run: echo theirs}\n"), 0o644); err != nil {
 				t.Fatal(err)
 			}
+		case "token":
+			reply = strings.TrimSpace(p.ok(0, "serve", "token", "add", "phone", "--scope", of))
 		case "kill":
 			_ = served.Process.Kill()
 			_ = served.Wait()

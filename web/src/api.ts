@@ -8,7 +8,7 @@ export class Failure extends Error {
 
 // call asks a route of the interface. A request with a key adds one job, however often it is sent.
 export async function call<T>(route: string, body: unknown = {}, key?: string): Promise<T> {
-  const reads = /\/(list|show|artifacts|read|schema|lint)$/.test(route); // and answers soon
+  const reads = /\/(list|show|artifacts|read|schema|lint|stats|access)$/.test(route); // and answers soon
   let res: Response, text: string;
   try {
     res = await fetch("/v1/" + route, {
@@ -39,6 +39,19 @@ function setLink(now: Link) {
   linkReaders.forEach((f) => f());
 }
 export const useLink = () => useSyncExternalStore((f) => { linkReaders.add(f); return () => linkReaders.delete(f); }, () => link);
+
+// The access is what this browser may do: all, or what its token has.
+interface Access { name: string; scopes: string[]; roots?: string[] }
+let access: Access | undefined;
+const accessReaders = new Set<() => void>();
+export type Scope = "run" | "answer" | "admin";
+export const useAccess = () => useSyncExternalStore((f) => { accessReaders.add(f); return () => accessReaders.delete(f); }, () => access);
+// useMay reports whether this browser may do something. The server decides; what it would refuse is not offered.
+export function useMay(): (scope: Scope) => boolean {
+  const a = useAccess();
+  return (scope) => !a || a.scopes.includes("admin") || a.scopes.includes(scope);
+}
+const readAccess = () => call<Access>("access").then((a) => { access = a; accessReaders.forEach((f) => f()); }, () => {});
 
 // follow reads a stream of events until it is stopped, and connects again after the last event that it
 // had. A hidden page holds no stream: browsers allow few connections.
@@ -136,7 +149,7 @@ export function start() {
       change({ doing: new Map(world.doing) });
       if (turned) { turned = false; void refresh(false); }
     }, 150);
-  }, { open: () => void refresh() });
+  }, { open: () => { void refresh(); void readAccess(); } });
   // A hidden page has no stream, and a connection may be dead without an error.
   setInterval(() => { if (document.hidden) void refresh(); else call("jobs/list", { limit: 1 }).catch(() => {}); }, 20_000);
 }
@@ -155,9 +168,12 @@ export function useCall<T>(route: string | null, body: unknown = {}): { data?: T
   return state.key === key ? { data: state.data, error: state.error, again } : { again };
 }
 
-// begin has a job run that a request has added, and shows it, also if it does not start: there it can be started.
+// begin has a job run that a request has added, and shows it, also if it does not start: there it can be started,
+// and jobs/show has the reason.
 export async function begin(s: Submitted, view = "jobs") {
-  try { await call("jobs/start", { job: s.job.id, options: { live: true } }); } finally {
+  try { await call("jobs/start", { job: s.job.id, options: { live: true } }); } catch (e) {
+    if (e instanceof Failure && e.kind === "offline") throw e;
+  } finally {
     void refresh();
     go(view, s.job.id);
   }

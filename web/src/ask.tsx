@@ -1,5 +1,5 @@
 import { useState, type KeyboardEvent } from "react";
-import { call, Failure, refresh, to } from "./api";
+import { call, Failure, refresh, to, useMay } from "./api";
 import { ago, called, Code, DiffView, edited, Facts, json, mixed, Problem, visible } from "./text";
 import type { About, Job, Question, Rule, Schema } from "./types";
 
@@ -12,13 +12,12 @@ const signal = (s: string) => s.split("@")[0];
 // Asked is a question with all that an answer covers.
 export function Asked({ job, q, of }: { job: Job; q: Question; of?: boolean }) {
   const [busy, setBusy] = useState(false), [problem, setProblem] = useState<Failure>(), [why, setWhy] = useState(""), [denying, setDenying] = useState(false);
-  const a = q.about ?? {};
+  const a = q.about ?? {}, answers = useMay()("answer");
   const answer = async (name: string, value?: unknown) => {
     setBusy(true);
     setProblem(undefined);
     try {
-      await call("jobs/signal", { job: job.id, options: { name: q.signals.find((s) => signal(s) === name) ?? name, question: q.path, about: q.about, ...(value === undefined ? {} : { value }) } });
-      await call("jobs/start", { job: job.id, options: { live: true } }).catch((e: Failure) => { if (!["held", "running"].includes(e.kind)) throw e; });
+      await call("jobs/signal", { job: job.id, options: { name: q.signals.find((s) => signal(s) === name) ?? name, question: q.path, about: q.about, start: true, ...(value === undefined ? {} : { value }) } });
     } catch (e) { setProblem(e as Failure); }
     setBusy(false);
     void refresh();
@@ -26,10 +25,10 @@ export function Asked({ job, q, of }: { job: Job; q: Question; of?: boolean }) {
   const may = (n: string) => q.signals.some((s) => signal(s) === n);
   const tool = Boolean(a.tool) && may("approve");
   const keys = (e: KeyboardEvent<HTMLElement>) => {
-    if (e.target !== e.currentTarget || e.ctrlKey || e.metaKey || e.altKey || !tool || busy) return;
-    if (e.key === "a") void answer("approve");
-    else if (e.key === "w" && a.always) void answer("approve", { always: true });
-    else if (e.key === "d") { setDenying(true); e.preventDefault(); }
+    if (e.target !== e.currentTarget || e.ctrlKey || e.metaKey || e.altKey || busy) return;
+    if (tool && answers && e.key === "a") void answer("approve");
+    else if (tool && answers && e.key === "w" && a.always) void answer("approve", { always: true });
+    else if (tool && answers && e.key === "d") { setDenying(true); e.preventDefault(); }
     else if (e.key === "j" || e.key === "k") {
       const all = [...document.querySelectorAll<HTMLElement>("article.ask")];
       all[all.indexOf(e.currentTarget) + (e.key === "j" ? 1 : -1)]?.focus();
@@ -44,7 +43,7 @@ export function Asked({ job, q, of }: { job: Job; q: Question; of?: boolean }) {
       </header>
       {tool ? <Call a={a} /> : <Other a={a} />}
       <Problem of={problem} />
-      {tool ? <>
+      {!answers ? <p className="weak">The token of this browser may not answer.</p> : tool ? <>
         {a.always && <p className="rule">Always adds the rule <code>{visible(rule(a.always))}</code> for this job.</p>}
         {!denying ? <div className="buttons">
           <button className="primary" disabled={busy} onClick={() => answer("approve")}>Allow once <kbd>a</kbd></button>

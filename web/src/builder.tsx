@@ -1,5 +1,5 @@
 import { lazy, Suspense, useCallback, useEffect, useId, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
-import { call, Failure, go, to, useCall, useDirs } from "./api";
+import { call, Failure, go, to, useCall, useDirs, useMay } from "./api";
 import * as d from "./document";
 import { Code, Empty, plural, Problem, visible } from "./text";
 import type { Agent, Listing, Pipeline } from "./types";
@@ -79,7 +79,7 @@ function useFaults(dir: string, name: string, text: string): { of: string; fault
 }
 
 function Workshop({ dir, name, draft, schema }: { dir: string; name: string; draft: Draft; schema: Schema }) {
-  const [, render] = useState(0), again = () => render((n) => n + 1);
+  const may = useMay(), [, render] = useState(0), again = () => render((n) => n + 1);
   const { text, chosen } = draft.now, parsed = useMemo(() => d.read(text), [text]), items = useMemo(() => d.items(parsed), [parsed]);
   const [pane, setPane] = useState<"text" | "graph">("text"), [news, setNews] = useState(""), [problem, setProblem] = useState<Failure>(), [theirs, setTheirs] = useState<File | null>(), [busy, setBusy] = useState(false);
   const lint = useFaults(dir, name, text), flush = useRef<(() => void) | undefined>(undefined), list = useRef<HTMLUListElement>(null), form = useRef<HTMLElement>(null), source = useRef<HTMLTextAreaElement>(null);
@@ -169,8 +169,8 @@ function Workshop({ dir, name, draft, schema }: { dir: string; name: string; dra
     <div className="head"><h1>{visible(name)}</h1>
       <div className="buttons">
         <button disabled={!draft.past.length} onClick={() => turn(true)}>Undo</button><button disabled={!draft.next.length} onClick={() => turn(false)}>Redo</button>
-        <button className="primary" disabled={busy || !dirty && Boolean(draft.digest)} onClick={() => void save()}>Save</button>
-        <button disabled={busy || dirty || !draft.digest || errors > 0} onClick={() => go("start", name, dir)}>Run…</button>
+        {may("admin") && <button className="primary" disabled={busy || !dirty && Boolean(draft.digest)} onClick={() => void save()}>Save</button>}
+        {may("run") && <button disabled={busy || dirty || !draft.digest || errors > 0} onClick={() => go("start", name, dir)}>Run…</button>}
       </div>
     </div>
     <p className="keys lead">In the list: arrows choose, <kbd>Alt</kbd> with arrows moves, <kbd>a</kbd> adds, <kbd>c</kbd> copies, <kbd>Delete</kbd> removes, <kbd>Enter</kbd> edits. Anywhere: <kbd>Ctrl Z</kbd> undoes, <kbd>Ctrl Shift Z</kbd> redoes, <kbd>Ctrl S</kbd> saves.</p>

@@ -1,6 +1,6 @@
 import { go, to, useCall, useWorld } from "./api";
 import { short } from "./jobs";
-import { cost, count, DiffView, Empty, Problem, Status, took, visible } from "./text";
+import { cost, count, DiffView, Empty, Problem, sentence, Status, took, visible } from "./text";
 import type { Detail, Diff } from "./types";
 
 export default function Compare({ a = "", b = "" }: { a?: string; b?: string }) {
@@ -19,7 +19,7 @@ function Both({ a, b }: { a: string; b: string }) {
   const sides = [x.data, y.data], diffs = [dx, dy];
   const tokens = (d: Detail) => (d.usage.total.usage?.in ?? 0) + (d.usage.total.usage?.out ?? 0), time = (d: Detail) => Date.parse(d.job.finished ?? d.job.updated) - Date.parse(d.job.started ?? d.job.created);
   const rows: [string, (d: Detail) => React.ReactNode, ((d: Detail) => number)?][] = [
-    ["Status", (d) => <Status of={d.job.status} />], ["Why", (d) => visible(d.job.reason ?? "")], ["Agent", (d) => d.job.agent], ["Model", (d) => short(d.job.model ?? "")],
+    ["Status", (d) => <Status of={d.job.status} />], ["Why", (d) => visible(sentence(d.job.reason ?? ""))], ["Agent", (d) => d.job.agent], ["Model", (d) => short(d.job.model ?? "")],
     ["Time", (d) => took(time(d)), time], ["Answers", (d) => d.usage.total.turns ?? 0, (d) => d.usage.total.turns ?? 0], ["Calls", (d) => d.usage.total.calls ?? 0, (d) => d.usage.total.calls ?? 0],
     ["Tokens", (d) => count(tokens(d)), tokens], ["Cost", (d) => cost(d.usage.cost_usd ?? d.usage.total.cost_usd) || "none known", (d) => d.usage.cost_usd ?? d.usage.total.cost_usd ?? 0],
     ["Holds", (d) => visible(d.final?.met?.join(", ") ?? "")], ["Does not hold", (d) => visible(d.final?.unmet?.join(", ") ?? "")],

@@ -1,7 +1,8 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { useCall } from "./api";
-import { ago, cost, count, Empty, kindOf, plural, Problem, visible, words } from "./text";
-import type { Job, Known, Usage } from "./types";
+import { short } from "./jobs";
+import { ago, cost, count, Empty, kindOf, plural, Problem, took, visible, words } from "./text";
+import type { Job, Known, Share, Stats, Usage } from "./types";
 
 interface Sum { name: string; jobs: number; good: number; tokens: number; cost: number; time: number }
 
@@ -20,6 +21,7 @@ function sums(jobs: Job[], by: (j: Job) => string): Sum[] {
 
 export default function Costs() {
   const { data, error } = useCall<Job[]>("jobs/list", { full: true, limit: 1000 }), known = useCall<Known[]>("failures/list", {}), [days, setDays] = useState(30);
+  const since = useMemo(() => new Date(Date.now() - days * 864e5).toISOString(), [days]), stats = useCall<Stats>("failures/stats", { since });
   if (!data) return error ? <Problem of={error} /> : <Empty>Loading…</Empty>;
   const jobs = data.filter((j) => Date.now() - Date.parse(j.created) < days * 864e5), ended = jobs.filter((j) => !["running", "queued", "waiting", "interrupted"].includes(j.status));
   const failures = sums(ended.filter((j) => kindOf(j.status) === "bad"), (j) => words(j.status));
@@ -29,12 +31,28 @@ export default function Costs() {
       <div><b>{ended.length ? Math.round((100 * ended.filter((j) => kindOf(j.status) === "good").length) / ended.length) + " %" : "–"}</b><span>of those that ended are done</span></div></section>
     {data.length === 1000 && <p className="weak">These are the newest 1,000 jobs.</p>}
     <Days jobs={jobs} days={days} />
-    <Table title="By agent" of={sums(jobs, (j) => j.agent ?? "")} /><Table title="By model" of={sums(jobs, (j) => j.model ?? "")} />
+    <Table title="By agent" of={sums(jobs, (j) => j.agent ?? "")} /><Table title="By model" of={sums(jobs, (j) => short(j.model ?? ""))} />
     {failures.length > 0 && <Table title="How jobs failed" of={failures} plain />}
     <h2>What coordinators did</h2>
+    <Problem of={stats.error} />
+    {stats.data && stats.data.jobs > 0 && <Coordinated of={stats.data} />}
     <Problem of={known.error} />
     {known.data?.length ? <div className="lines" tabIndex={0} role="group" aria-label="What coordinators did"><table><thead><tr><th scope="col">Problem</th><th scope="col">Decision</th><th scope="col">By</th><th scope="col">Came of it</th><th scope="col">When</th></tr></thead>
-      <tbody>{known.data.slice(0, 100).map((f) => <tr key={f.key}><td><b>{f.type}</b> {visible(f.message)}</td><td>{f.action.decision}</td><td>{f.action.agent ?? f.action.by}</td><td>{f.outcome}</td><td>{ago(f.at)}</td></tr>)}</tbody></table></div> : <p className="weak">Nothing was coordinated yet.</p>}
+      <tbody>{known.data.slice(0, 100).map((f) => <tr key={f.key}><td><b>{f.type}</b> {visible(f.message)}</td><td>{f.action.decision}</td><td>{f.action.agent ?? f.action.by}</td><td>{f.outcome}</td><td>{ago(f.at)}</td></tr>)}</tbody></table></div> : stats.data?.jobs === 0 && <p className="weak">Nothing was coordinated in these days.</p>}
+  </>;
+}
+
+const percent = (s: Share) => (s.all ? `${s.well} (${Math.round((100 * s.well) / s.all)} %, ${Math.round(100 * s.low)}–${Math.round(100 * s.high)} %)` : "–");
+const counts = (m: Record<string, number>) => Object.keys(m).sort().map((k) => `${m[k]} ${words(k)}`).join(", ");
+
+// Coordinated has the numbers of adroit fix stats. A share comes with the interval that it lies in with a probability of 95 %.
+function Coordinated({ of: s }: { of: Stats }) {
+  const table = (title: string, well: string, list: Share[] | null) => list?.length ? <div className="lines" tabIndex={0} role="group" aria-label={title}><table><thead><tr><th scope="col">{title}</th><th scope="col" className="num">All</th><th scope="col" className="num">{well}</th></tr></thead><tbody>{list.map((x) => <tr key={x.name}><td>{visible(x.name ?? "")}</td><td className="num">{x.all}</td><td className="num">{percent(x)}</td></tr>)}</tbody></table></div> : null;
+  return <>
+    <section className="sums" aria-label="Failures that were coordinated"><div><b>{s.jobs}</b><span>failures</span></div><div><b>{percent(s.fixed)}</b><span>fixed</span></div><div><b>{percent(s.escalated)}</b><span>came to need a person</span></div>
+      {s.median_ns > 0 && <div><b>{took(s.median_ns / 1e6)}</b><span>median time to a fix</span></div>}<div><b>{count(s.tokens)}</b><span>tokens</span></div>{s.cost_usd > 0 && <div><b>{cost(s.cost_usd)}</b><span>cost</span></div>}</section>
+    <p className="weak">Ended as: {counts(s.status)}. Decisions: {counts(s.decisions)}, made by {counts(s.deciders)}.</p>
+    <div className="pair wide">{table("Problem", "Fixed", s.problems)}{table("Agent", "Helped", s.agents)}</div>
   </>;
 }
 

@@ -1,9 +1,9 @@
 import { lazy, Suspense, useEffect, useMemo, useReducer, useRef, useState } from "react";
-import { begin, call, Failure, follow, go, listen, refresh, to, useCall, useSend } from "./api";
+import { begin, call, Failure, follow, go, listen, refresh, to, useCall, useMay, useSend } from "./api";
 import { Asked, edit, rule } from "./ask";
 import { because, short } from "./jobs";
 import { depth, failed, newRun, shown, tell, title, type Run, type Step } from "./steps";
-import { called, Code, cost, count, DiffView, Empty, Facts, json, kindOf, Markdown, plural, Problem, Status, Terminal, took, visible } from "./text";
+import { called, Code, cost, count, DiffView, Empty, Facts, json, kindOf, Markdown, plural, Problem, sentence, Status, Terminal, took, visible } from "./text";
 import type { Artifact, Detail, Diff, Final, Limits, Submitted, TestResult, UndoReport } from "./types";
 
 const Waterfall = lazy(() => import("./waterfall"));
@@ -56,6 +56,7 @@ export function JobPage({ id }: { id: string }) {
     <p className="crumb"><a href={to("jobs")}>Jobs</a> / {j.id}</p>
     <div className="head"><h1>{called(j)}</h1>{j.workflow === "pipeline" && j.dir && <a className="button" href={to("builder", j.dir, j.input?.pipeline ?? j.agent ?? "")}>Open in the builder</a>}<Status of={status} /></div>
     {status !== "running" && !proved && !d.questions?.length && <p className="lead">{visible(because({ ...j, status, reason: run.reason ?? j.reason }))}</p>}
+    {d.refused && status !== "running" && <Problem of={{ message: "It did not start: " + d.refused.message, hint: d.refused.hint }} />}
     <Doing d={d} status={status} run={run} again={again} />
     {d.questions?.map((q) => <Asked key={q.path} job={j} q={q} of />)}
     <Sums d={d} run={run} status={status} />
@@ -71,7 +72,7 @@ export function JobPage({ id }: { id: string }) {
       {tab === "time" && <Waterfall run={run} status={status} />}
       {tab === "graph" && <Graph run={run} d={d} />}
       {tab === "changes" && <Changes d={d} stamp={j.updated + run.steps.length} again={again} status={status} />}
-      {tab === "artifacts" && (names.length ? names.map((n) => <Made key={n} name={n} of={arts[n]} />) : <Empty><p>The job has produced nothing yet.</p></Empty>)}
+      {tab === "artifacts" && (names.length ? names.map((n) => <Made key={n} job={j.id} name={n} of={arts[n]} />) : <Empty><p>The job has produced nothing yet.</p></Empty>)}
     </Suspense></div>
   </>;
 }
@@ -112,7 +113,7 @@ function Proof({ end, test, run, alone }: { end: Final; test?: TestResult; run: 
   const good = kindOf(end.status) === "good", last = run.steps.findLast((s) => failed(s));
   return <section className={"proof " + (good ? "good" : "bad")} aria-label="Proof">
     <h2>{good ? "Why it is done" : "Why it is not done"}</h2>
-    {end.reason && <p>{visible(end.reason)}</p>}
+    {end.reason && !end.met?.includes(end.reason) && <p>{visible(sentence(end.reason))}</p>}
     {(end.met?.length || end.unmet?.length) ? <ul>
       {end.met?.map((c) => <li key={c} className="met"><i aria-hidden="true">✓</i><span className="hidden">holds: </span>{visible(c)}</li>)}
       {end.unmet?.map((c) => <li key={c} className="unmet"><i aria-hidden="true">✗</i><span className="hidden">does not hold: </span>{visible(c)}</li>)}
@@ -192,9 +193,9 @@ function Body({ s, test }: { s: Step; test?: TestResult }) {
 
 // Hands are what can be done at a step.
 function Hands({ s, d, changed, status, again }: { s: Step; d: Detail; changed?: boolean; status: string; again: () => void }) {
-  const [fork, setFork] = useState(false), [undo, setUndo] = useState(false);
+  const [fork, setFork] = useState(false), [undo, setUndo] = useState(false), may = useMay();
   const rests = status !== "running" && status !== "queued";
-  if (!(s.turn && s.ended) && !(changed && rests)) return null;
+  if (!may("run") || !(s.turn && s.ended) && !(changed && rests)) return null;
   return <div className="buttons small">
     {s.turn && s.ended && <button onClick={() => setFork(!fork)} aria-expanded={fork}>Fork from here…</button>}
     {changed && rests && <button onClick={() => setUndo(!undo)} aria-expanded={undo}>Undo this step…</button>}
@@ -221,7 +222,7 @@ export function Say({ label, button, send, done, optional, id }: { label: string
 // Doing has what can be done with a job as it stands.
 function Doing({ d, status, run, again }: { d: Detail; status: string; run: Run; again: () => void }) {
   const [busy, setBusy] = useState(false), [problem, setProblem] = useState<Failure>(), [more, setMore] = useState(""), [report, setReport] = useState("");
-  const job = d.job.id, live = status === "running" || status === "queued", send = useSend(job), can = (x: string) => d.actions?.some((a) => a.do === x);
+  const may = useMay()("run"), job = d.job.id, live = status === "running" || status === "queued", send = useSend(job), can = (x: string) => d.actions?.some((a) => a.do === x);
   const limit = d.actions?.find((a) => a.do === "resume")?.limit;
   const act = async (f: () => Promise<unknown>) => {
     setBusy(true);
@@ -233,7 +234,8 @@ function Doing({ d, status, run, again }: { d: Detail; status: string; run: Run;
   const resume = () => act(() => call("jobs/start", { job, options: { live: true, ...(limit && { limits: raised(limit, d) }) } }));
   return <div className="doing">
     <div className="buttons">
-      {live && run.status === "running" && <button disabled={busy} onClick={() => act(() => call("jobs/stop", { job }))}>Interrupt</button>}
+      {may && <>
+        {live && run.status === "running" && <button disabled={busy} onClick={() => act(() => call("jobs/stop", { job }))}>Interrupt</button>}
       {!live && !kindDone(status) && (can("resume") || ["interrupted", "blocked", "failed", "limit"].includes(status)) && status !== "waiting" && <button className="primary" disabled={busy} onClick={resume}>{limit ? `Resume with ${amount(raised(limit, d))}` : "Resume"}</button>}
       {status === "queued" && <button className="primary" disabled={busy} onClick={resume}>Start</button>}
       <button onClick={() => toggle("say")} aria-expanded={more === "say"}>{live ? "Say something…" : "Continue…"}</button>
@@ -241,8 +243,9 @@ function Doing({ d, status, run, again }: { d: Detail; status: string; run: Run;
       {can("retry") && d.actions!.some((a) => a.carry_out) && <button className="primary" disabled={busy} onClick={() => act(async () => begin(await call<Submitted>("jobs/retry", { job, options: { carry_out: true } })))}>Carry out the plan</button>}
       {!live && d.changes.changed && <button onClick={() => toggle("undo")} aria-expanded={more === "undo"}>Undo…</button>}
       {d.worktree && can("merge") && <button className="primary" onClick={() => toggle("merge")} aria-expanded={more === "merge"}>Merge…</button>}
+      </>}
       <button onClick={() => go("compare", job)}>Compare</button>
-      {!kindDone(status) && !["failed", "cancelled"].includes(status) && <button className="danger" disabled={busy} onClick={() => more === "cancel" ? act(() => call("jobs/cancel", { job })).then(() => setMore("")) : setMore("cancel")}>{more === "cancel" ? "Cancel for good" : "Cancel…"}</button>}
+      {may && !kindDone(status) && !["failed", "cancelled"].includes(status) && <button className="danger" disabled={busy} onClick={() => more === "cancel" ? act(() => call("jobs/cancel", { job })).then(() => setMore("")) : setMore("cancel")}>{more === "cancel" ? "Cancel for good" : "Cancel…"}</button>}
     </div>
     <Problem of={problem} />
     {report && <p role="status">{report}</p>}
@@ -293,27 +296,40 @@ function Undo({ job, step, done }: { job: string; step?: string; done: () => voi
 function Changes({ d, stamp, again, status }: { d: Detail; stamp: string; again: () => void; status: string }) {
   const { data, error, again: reload } = useCall<Diff>("jobs/diff", { job: d.job.id, options: {} });
   useEffect(() => { reload(); }, [stamp]);
-  const [undo, setUndo] = useState("");
+  const [undo, setUndo] = useState(""), may = useMay();
   return <>
     <Problem of={error} />
     {data?.incomplete?.map((w) => <p key={w} className="warn">{w}</p>)}
     {data && (data.diff ? <>
       <p className="lead">{plural(data.changes?.length ?? 0, "file")} changed{d.worktree && <> in a worktree on the branch <code>{d.worktree.branch}</code></>}.</p>
       <DiffView text={data.diff} />
-      {status !== "running" && <p><button onClick={() => setUndo(undo ? "" : "all")} aria-expanded={undo !== ""}>Undo all…</button></p>}
+      {may("run") && status !== "running" && <p><button onClick={() => setUndo(undo ? "" : "all")} aria-expanded={undo !== ""}>Undo all…</button></p>}
     </> : <Empty><p>No file differs from what it was before the job.</p></Empty>)}
     {undo && <Undo job={d.job.id} done={() => { again(); reload(); }} />}
   </>;
 }
 
+// filesOf are the paths that an artifact has: its own, or those of its list.
+const filesOf = (v: unknown): string[] => (Array.isArray(v) ? v : [v]).map((x) => (x as { path?: unknown } | null)?.path).filter((p): p is string => typeof p === "string" && p !== "");
+
 // Made is something that a job has produced.
-export function Made({ name, of }: { name: string; of: Artifact }) {
-  const text = json(of.value), v = of.value as any;
+export function Made({ job, name, of }: { job: string; name: string; of: Artifact }) {
+  const text = json(of.value), v = of.value as any, files = filesOf(v);
   const url = useMemo(() => URL.createObjectURL(new Blob([text], { type: "application/octet-stream" })), [text]);
   useEffect(() => () => URL.revokeObjectURL(url), [url]);
   return <details className="made" open><summary><b>{visible(name)}</b> <small>{of.tool && `by ${of.tool}, `}version {of.version}</small></summary>
+    {files.slice(0, 40).map((p) => <ProducedFile key={p} address={`/v1/jobs/file?${new URLSearchParams({ job, artifact: name, path: p, v: String(of.version ?? 0) })}`} path={p} />)}
     {name === "test_result" ? <Tests of={v} /> : text.startsWith("diff --git") ? <DiffView text={text} /> : typeof v === "string" && !/^[[{]/.test(v) ? <Markdown text={text} /> : <Code text={visible(text)} file="x.json" label={name} />}
-    <p><a className="button" href={url} download={name + (typeof v === "string" ? ".txt" : ".json")}>Download</a></p>
+    <p><a className="button" href={url} download={name + (typeof v === "string" ? ".txt" : ".json")}>{files.length ? "Download the record" : "Download"}</a></p>
   </details>;
 }
 
+// ProducedFile is a file that a job has made, to look at, play or save. One that is gone or refused says why.
+function ProducedFile({ address, path }: { address: string; path: string }) {
+  const [problem, setProblem] = useState<string>(), name = path.split("/").pop() ?? path, kind = /\.(png|jpe?g|gif|webp|avif)$/i.test(name) ? "image" : /\.(mp3|m4a|aac|wav|ogg|opus|flac)$/i.test(name) ? "audio" : /\.(mp4|webm|mov)$/i.test(name) ? "video" : "";
+  const failed = () => void fetch(address, { headers: { Range: "bytes=0-0" } }).then(async (r) => setProblem(r.ok ? "This browser cannot show it." : ((await r.json()) as { detail?: string }).detail), () => {});
+  return <figure className="file">
+    <figcaption><code>{visible(path)}</code> <a className="button" href={address + "&download=true"} download={name}>Download</a></figcaption>
+    {problem ? <p className="warn">{visible(problem)}</p> : kind === "image" ? <img src={address} alt={visible(path)} loading="lazy" onError={failed} /> : kind === "audio" ? <audio controls preload="metadata" src={address} aria-label={visible(path)} onError={failed} /> : kind === "video" ? <video controls preload="metadata" src={address} aria-label={visible(path)} onError={failed} /> : null}
+  </figure>;
+}

@@ -1,19 +1,19 @@
 import { useMemo, useState } from "react";
-import { to, useWorld } from "./api";
-import { ago, called, cost, count, Empty, kindOf, plural, Problem, Status, took, visible } from "./text";
+import { to, useMay, useWorld } from "./api";
+import { ago, called, cost, count, Empty, kindOf, plural, Problem, sentence, Status, took, visible } from "./text";
 import type { Detail, Job, Question } from "./types";
 
 const filters = [["all", "All"], ["run", "Running"], ["wait", "Waiting"], ["good", "Done"], ["bad", "Failed"], ["calm", "Other"]] as const;
 
 export function Jobs() {
-  const { jobs, details, doing, loaded, error, cut } = useWorld(), [filter, setFilter] = useState<string>("all"), [text, setText] = useState(""), [most, setMost] = useState(50);
+  const { jobs, details, doing, loaded, error, cut } = useWorld(), [filter, setFilter] = useState<string>("all"), [text, setText] = useState(""), [most, setMost] = useState(50), may = useMay();
   const found = useMemo(() => {
     const all = text.toLowerCase().split(/\s+/).filter(Boolean);
     return jobs.filter((j) => all.every((w) => [j.id, j.title, j.agent, j.model, j.dir, j.status, j.reason].join(" ").toLowerCase().includes(w)));
   }, [jobs, text]);
   const list = found.filter((j) => filter === "all" || kindOf(j.status) === filter);
   return <>
-    <div className="head"><h1>Jobs</h1><a className="button primary" href={to("start")}>Start a job</a></div>
+    <div className="head"><h1>Jobs</h1>{may("run") && <a className="button primary" href={to("start")}>Start a job</a>}</div>
     <div className="filters">
       <div role="group" aria-label="Filter by status" className="chips">{filters.map(([id, name]) => {
         const n = id === "all" ? found.length : found.filter((j) => kindOf(j.status) === id).length;
@@ -25,7 +25,7 @@ export function Jobs() {
     {list.length > 0 && <ul className="jobs">{list.slice(0, most).map((j) => <Row key={j.id} job={j} detail={details.get(j.id)} doing={doing.get(j.id)} />)}</ul>}
     {cut && <p className="weak">These are the newest 300, and all that run or wait.</p>}
     {list.length > most && <button onClick={() => setMost(most + 50)}>Show {Math.min(50, list.length - most)} more of {list.length}</button>}
-    {loaded && list.length === 0 && <Empty>{jobs.length ? <p>No job is like that. <button onClick={() => { setFilter("all"); setText(""); }}>Show all</button></p> : <p>There are no jobs yet. <a href={to("start")}>Start the first one.</a></p>}</Empty>}
+    {loaded && list.length === 0 && <Empty>{jobs.length ? <p>No job is like that. <button onClick={() => { setFilter("all"); setText(""); }}>Show all</button></p> : <p>There are no jobs yet. {may("run") && <a href={to("start")}>Start the first one.</a>}</p>}</Empty>}
   </>;
 }
 
@@ -52,7 +52,8 @@ const asks = (q: Question) => visible(q.about?.tool ? `asks whether it may run $
 export const short = (model: string) => model.startsWith("script:") ? "script:" + model.split("/").pop() : model;
 
 // because is why a job stands as it does.
-export function because(j: Job, doing?: string): string {
+export const because = (j: Job, doing?: string) => sentence(why(j, doing));
+function why(j: Job, doing?: string): string {
   if (j.status === "running") return doing ?? "";
   if (j.status === "queued") return j.queue ? `waits for a place, ${plural(j.queue - 1, "job")} before it` : "waits to be started";
   if (j.status === "interrupted" && j.position) return `after ${plural(j.position.turns, "answer")} and ${plural(j.position.calls, "call")}${j.position.tool ? ", in " + j.position.tool : ""}. ${j.reason ?? ""}`;

@@ -1,11 +1,10 @@
 import { Component, lazy, StrictMode, Suspense, useEffect, useRef, useState, type ReactNode } from "react";
 import { createRoot } from "react-dom/client";
-import { start, to, useEvents, useLink, usePlace, useWorld } from "./api";
+import { call, Failure, refresh, start, to, useAccess, useEvents, useLink, useMay, usePlace, useWorld } from "./api";
 import { Asked } from "./ask";
 import { JobPage } from "./job";
 import { Jobs } from "./jobs";
-import { Empty, plural, Problem, visible } from "./text";
-import { words } from "./text";
+import { ago, called, Empty, plural, Problem, visible, words } from "./text";
 import "./page.css";
 
 const Start = lazy(() => import("./start"));
@@ -14,10 +13,11 @@ const Compare = lazy(() => import("./compare"));
 const Builder = lazy(() => import("./builder"));
 const Costs = lazy(() => import("./costs"));
 
-const views = [["inbox", "Inbox"], ["jobs", "Jobs"], ["start", "Start"], ["builder", "Builder"], ["talk", "Talk"], ["compare", "Compare"], ["costs", "Costs"]] as const;
+// The views, and the scope that one is of no use without.
+const views = [["inbox", "Inbox"], ["jobs", "Jobs"], ["start", "Start", "run"], ["builder", "Builder"], ["talk", "Talk", "run"], ["compare", "Compare"], ["costs", "Costs"]] as const;
 
 function Page() {
-  const place = usePlace(), view = place[0] || "inbox", waiting = useQuestions().length, main = useRef<HTMLElement>(null), first = useRef(true);
+  const place = usePlace(), view = place[0] || "inbox", waiting = useQuestions().length, may = useMay(), access = useAccess(), main = useRef<HTMLElement>(null), first = useRef(true);
   const name = views.find((v) => v[0] === view)?.[1] ?? "Inbox";
   useEffect(() => {
     document.title = (waiting ? `(${waiting}) ` : "") + (place[1] && view === "jobs" ? place[1] : name) + " · adroit";
@@ -35,7 +35,8 @@ function Page() {
     <a className="skip" href="#main" onClick={(e) => { e.preventDefault(); main.current?.focus(); }}>Skip to the content</a>
     <header className="top">
       <a className="brand" href={to("inbox")}><svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" /><path d="M9 23 16 8l7 15M12 18h8" /></svg>adroit</a>
-      <nav aria-label="Views">{views.map(([id, label]) => <a key={id} href={to(id)} aria-current={view === id ? "page" : undefined}>{label}{id === "inbox" && waiting > 0 && <span className="badge">{waiting}<span className="hidden"> waiting</span></span>}</a>)}</nav>
+      <nav aria-label="Views">{views.filter((v) => !v[2] || may(v[2])).map(([id, label]) => <a key={id} href={to(id)} aria-current={view === id ? "page" : undefined}>{label}{id === "inbox" && waiting > 0 && <span className="badge">{waiting}<span className="hidden"> waiting</span></span>}</a>)}</nav>
+      {access && !access.scopes.includes("admin") && <p className="token" title={`This browser has the token ${access.name}: ${access.scopes.join(", ")}${access.roots?.length ? " in " + access.roots.join(", ") : ""}.`}><span className="hidden">This browser has the token </span>{access.name}</p>}
     </header>
     <Stand />
     <main id="main" ref={main} tabIndex={-1} onKeyDown={(e) => { if (e.target === e.currentTarget && e.key === "j") document.querySelector<HTMLElement>("article.ask")?.focus(); }}>
@@ -54,14 +55,35 @@ function useQuestions() {
     .sort((a, b) => (a.q.asked ?? "").localeCompare(b.q.asked ?? ""));
 }
 
+// Cut are the jobs that were interrupted in the last day, as by the end of a server: they go on when somebody says so.
+function Cut() {
+  const { jobs } = useWorld(), may = useMay(), [busy, setBusy] = useState(false), [problems, setProblems] = useState<Failure[]>([]);
+  const cut = jobs.filter((j) => j.status === "interrupted" && Date.now() - Date.parse(j.updated) < 864e5);
+  if (!cut.length && !problems.length) return null;
+  return <section className="cut" aria-label="Interrupted jobs">
+    {cut.length > 0 && <><h2>{cut.length === 1 ? "One job was interrupted" : `${cut.length} jobs were interrupted`}</h2>
+      <ul>{cut.slice(0, 10).map((j) => <li key={j.id}><a href={to("jobs", j.id)}>{called(j)}</a> <small>{ago(j.updated)}</small></li>)}</ul></>}
+    {problems.map((p, i) => <Problem key={i} of={p} />)}
+    {may("run") && cut.length > 0 && <button disabled={busy} onClick={async () => {
+      setBusy(true);
+      const failed: Failure[] = [];
+      for (const j of cut) await call("jobs/start", { job: j.id, options: { live: true } }).catch((e: Failure) => { failed.push(e); });
+      setProblems(failed);
+      setBusy(false);
+      void refresh();
+    }}>{cut.length === 1 ? "Go on with it" : "Go on with all"}</button>}
+  </section>;
+}
+
 function Inbox() {
-  const all = useQuestions(), { loaded, error } = useWorld();
+  const all = useQuestions(), { loaded, error } = useWorld(), may = useMay();
   return <>
     <h1>Inbox</h1>
     <Problem of={error ? { message: error } : undefined} />
     {all.length > 0 && <p className="lead">{all.length === 1 ? "One question waits" : `${all.length} questions wait`} for you. <span className="keys">On a question, <kbd>a</kbd> allows once, <kbd>w</kbd> always, <kbd>d</kbd> denies; <kbd>j</kbd> and <kbd>k</kbd> move.</span></p>}
     {all.map(({ job, q }) => <Asked key={job.id + q.path} job={job} q={q} />)}
-    {loaded && all.length === 0 && <Empty><p>Nobody waits for you.</p><p><a className="button primary" href={to("start")}>Start a job</a> <a className="button" href={to("jobs")}>Look at the jobs</a></p></Empty>}
+    <Cut />
+    {loaded && all.length === 0 && <Empty><p>Nobody waits for you.</p><p>{may("run") && <a className="button primary" href={to("start")}>Start a job</a>} <a className="button" href={to("jobs")}>Look at the jobs</a></p></Empty>}
   </>;
 }
 
@@ -75,7 +97,7 @@ function Stand() {
   useEffect(() => { if (link === "online") (window.requestIdleCallback ?? setTimeout)(ahead); }, [link]);
   return <div role="status" className="stand">
     {link === "offline" && <p className="offline"><b>Offline.</b> The server does not answer. What you see is of before; the page goes on as soon as it is back.</p>}
-    {link === "out" && <p className="offline"><b>This browser is not known any more.</b> <code>adroit serve</code> prints a link when it starts.</p>}
+    {link === "out" && <p className="offline"><b>This browser is not known any more.</b> <code>adroit serve</code> prints a link when it starts. <a href="/">Enter a token</a></p>}
     {link === "online" && was && <p className="back">The server is back.</p>}
   </div>;
 }

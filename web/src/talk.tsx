@@ -3,7 +3,7 @@ import { begin, to, useCall, useDirs, useSend, useSubmit, useWorld } from "./api
 import { Asked } from "./ask";
 import { Say, standing, useRun } from "./job";
 import { failed, shown, title, type Step } from "./steps";
-import { ago, Empty, Markdown, Problem, Status, visible } from "./text";
+import { ago, Empty, Markdown, Problem, sentence, Status, visible } from "./text";
 import type { Detail } from "./types";
 
 // Talk is a conversation with the agent chat: each one is a job.
@@ -33,7 +33,7 @@ function Conversation({ id }: { id: string }) {
       {d.job.input?.prompt && <div className="mine"><Markdown text={d.job.input.prompt} /></div>}
       {list.map((s) => s.kind === "said" ? <div key={s.path} className="mine"><Markdown text={s.text} /></div> : <Turn key={s.path} s={s} running={status === "running"} />)}
       {d.questions?.map((q) => <Asked key={q.path} job={d.job} q={q} of />)}
-      {["failed", "limit", "interrupted", "stuck"].includes(status) && <p className="problem">{visible(run.reason ?? d.job.reason ?? status)}</p>}
+      {["failed", "limit", "interrupted", "stuck"].includes(status) && <p className="problem">{visible(sentence(run.reason ?? d.job.reason ?? status))}</p>}
       <div ref={end} />
     </div>
     <Say label={status === "running" ? "It reads this before its next answer" : "Your message"} button="Send" send={async (text) => {

@@ -31,6 +31,8 @@ export function took(ms: number): string {
 export const count = (n = 0) => (n < 1000 ? String(n) : n < 1e6 ? (n / 1e3).toFixed(n < 1e4 ? 1 : 0) + "k" : (n / 1e6).toFixed(1) + "M");
 export const cost = (n = 0) => (n === 0 ? "" : n < 0.01 ? "$" + n.toFixed(4) : "$" + n.toFixed(2));
 export const words = (status: string) => (status === "not_needed_unproven" ? "not needed, unproven" : status.replaceAll("_", " "));
+// sentence begins with a capital, unless its first word is a name of a file or a command with a mark in it.
+export const sentence = (s: string) => (/^\p{Ll}+[ ,]/u.test(s) ? s[0].toUpperCase() + s.slice(1) : s);
 export const plural = (n: number, one: string) => `${n} ${one}${n === 1 ? "" : "s"}`;
 
 // called is what a job is called: its title, else what it was given.

@@ -43,7 +43,7 @@ export interface Detail {
   job: Job; questions?: Question[]; unread?: number; final?: Final; position?: Job["position"]; queue?: number; todo?: unknown;
   usage: { total: Figures; parts?: Part[]; models?: (Usage & { model: string; cost_usd?: number })[]; cost_usd?: number };
   changes: { changed?: boolean; steps?: string[]; incomplete?: string[] };
-  worktree?: { dir?: string; branch?: string }; actions?: Action[];
+  worktree?: { dir?: string; branch?: string }; actions?: Action[]; refused?: { message: string; kind: string; hint?: string };
 }
 
 export interface Event {
@@ -70,5 +70,10 @@ export interface Listing<T> { items: T[] | null; problems?: { file?: string; lin
 export interface Known {
   key: string; project: string; type: string; message: string; outcome: string; cost_usd?: number; tokens?: number; at: string;
   action: { decision: string; by?: string; agent?: string };
+}
+export interface Share { name?: string; all: number; well: number; low: number; high: number }
+export interface Stats {
+  jobs: number; status: Record<string, number>; decisions: Record<string, number>; deciders: Record<string, number>; problems: Share[] | null; agents: Share[] | null;
+  fixed: Share; median_ns: number; tokens: number; cost_usd: number; escalated: Share;
 }
 export interface TestResult { command?: string; passed: number; failed: number; skipped: number; tests?: { name: string; package?: string; status: string; output?: string; file?: string; line?: number }[] }
