@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	sdk "github.com/coder/acp-go-sdk"
 )
 
@@ -63,4 +68,59 @@ func TestACPEditor(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "the commands of the loaded session", commands)
+}
+
+// An answer of an editor that comes after another one, a second answer to the same question, and one that was
+// not offered allow nothing. The client library of the protocol's authors gives them.
+func TestACPAnswers(t *testing.T) {
+	peer := testenv.NeedsVariable(t, "ACP_CLIENT", "install.sh acp")
+	t.Parallel()
+	p := newPlace(t, map[string]string{"turns.yaml": `turns:
+  - calls: [{name: shell, args: {command: "touch late"}}]
+  - calls: [{name: shell, args: {command: "touch second"}}]
+  - calls: [{name: shell, args: {command: "touch wrong"}}]
+  - text: Over.
+`, "repo/a.txt": "one\n", "home/.config/adroit/agents/hand.md": "---\nname: hand\ndescription: Works.\ntools: [shell]\n---\nYou work.\n"})
+	script, err := filepath.Abs("testdata/acp/answers.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("node", script, peer, p.bin, "serve", "acp", "hand", "-m", "script:"+p.path("turns.yaml"), "--approve", "ask")
+	cmd.Dir, cmd.Env, cmd.Stderr = p.path("repo"), p.env, os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	if line, err := lines.ReadString('\n'); err != nil || line != "asked\n" {
+		t.Fatalf("%q %v", line, err)
+	}
+	contains(t, p.ok(4, "answer", "deny", "last", "not now"), "touch second")
+	if _, err := io.WriteString(in, "go\n"); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v", err)
+	}
+	contains(t, string(rest), "stop refused", "all-of-it", "which was not offered", "questions 3")
+	for _, name := range []string{"late", "second", "wrong"} {
+		if _, err := os.Stat(p.path("repo/" + name)); err == nil {
+			t.Errorf("the %s answer was taken", name)
+		}
+	}
+	contains(t, p.ok(0, "jobs", "audit", "last"), "deny")
+	if log := p.ok(0, "jobs", "show", "last"); !strings.Contains(log, "waiting") {
+		t.Errorf("after an answer that was not offered:\n%s", log)
+	}
 }
