@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/system/exhaustion"
 )
@@ -66,5 +68,39 @@ func TestHelpWithoutTemporaryFiles(t *testing.T) {
 		if got := help(l); !strings.Contains(got, "make the directory "+dir) {
 			t.Errorf("%s: %s", l, got)
 		}
+	}
+}
+
+// The directory of a probe that was killed goes with a later probe; one that may be in use, a link and what has
+// another name stay.
+func TestStaleProbes(t *testing.T) {
+	tmp, old := t.TempDir(), time.Now().Add(-2*staleProbe)
+	for name, aged := range map[string]bool{probePrefix + "1": true, probePrefix + "2": false, "another-1": true} {
+		if err := os.MkdirAll(filepath.Join(tmp, name, "ws"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if aged {
+			if err := os.Chtimes(filepath.Join(tmp, name), old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := os.Symlink(filepath.Join(tmp, "another-1"), filepath.Join(tmp, probePrefix+"link")); err != nil {
+		t.Fatal(err)
+	}
+	removeStaleProbes(tmp)
+	left, err := os.ReadDir(tmp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range left {
+		names = append(names, e.Name())
+	}
+	if want := []string{probePrefix + "2", probePrefix + "link", "another-1"}; !slices.Equal(names, want) {
+		t.Errorf("left: %v, want %v", names, want)
+	}
+	if _, err := os.Stat(filepath.Join(tmp, "another-1/ws")); err != nil {
+		t.Error(err)
 	}
 }

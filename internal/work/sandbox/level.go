@@ -23,8 +23,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/text/hint"
 )
@@ -224,4 +228,31 @@ func (p *Policy) SeatbeltProfile() string {
 // quote in it could otherwise add rules.
 func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
+
+const (
+	probePrefix = "adroit-probe-" // of the names of directories for probes
+	probeTime   = 20 * time.Second
+	staleProbe  = 30 * probeTime // the age at which no process uses such a directory any more
+)
+
+// removeStaleProbes removes the directories of probes whose process was killed. Those of other users stay:
+// their names prove nothing.
+func removeStaleProbes(tmp string) {
+	all, err := os.ReadDir(tmp)
+	if err != nil {
+		return // the probe reports it
+	}
+	for _, e := range all {
+		if !strings.HasPrefix(e.Name(), probePrefix) {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil || !info.IsDir() || time.Since(info.ModTime()) < staleProbe {
+			continue
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) == os.Geteuid() {
+			_ = os.RemoveAll(filepath.Join(tmp, e.Name())) // the next probe tries again
+		}
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
-	"time"
 )
 
 var order = []Level{Seatbelt}
@@ -17,13 +16,14 @@ const seatbelt = "/usr/bin/sandbox-exec"
 // What the machine can do does not change while a process lives.
 var tried = sync.OnceValue(func() Finding {
 	f := Finding{Level: Seatbelt, Gaps: Seatbelt.Gaps()}
-	dir, err := os.MkdirTemp("", "adroit-probe-")
+	removeStaleProbes(os.TempDir())
+	dir, err := os.MkdirTemp("", probePrefix)
 	if err == nil {
 		defer os.RemoveAll(dir)
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), probeTime)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "/bin/sh", "-c", "echo x >inside && ! echo x 2>/dev/null >/private/tmp/adroit-probe")
 		cmd.Dir = dir

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/adroit-run/adroit/internal/system/hostexec"
 )
@@ -100,7 +99,8 @@ func attempt(l Level, mounts bwrapMount) error {
 			return errors.New("bwrap is not installed")
 		}
 	}
-	dir, err := os.MkdirTemp("", "adroit-probe-")
+	removeStaleProbes(os.TempDir())
+	dir, err := os.MkdirTemp("", probePrefix)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func attempt(l Level, mounts bwrapMount) error {
 	if err := os.Mkdir(ws, 0o700); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
 	defer cancel()
 	// The last word shows that the view is the one that was asked for.
 	script := "echo x >" + "inside && ! echo x 2>/dev/null >/adroit-probe && echo confined"
