@@ -183,6 +183,9 @@ func TestChecksHaveABound(t *testing.T) {
 	if code != 4 || !strings.Contains(text, "waiting for a person: may github_pr_push run") {
 		t.Fatalf("exit code %d\n%s", code, text)
 	}
+	if _, log := w.run("jobs", "logs", "last"); strings.Contains(log, "is an integer") { // what the pipeline fills in, nobody wrote in another form
+		t.Errorf("the log blames the pipeline's arguments:\n%s", log)
+	}
 	if code, text = w.run("answer", "deny", "last"); code != 1 || !strings.Contains(text, "step push: not run: denied by a person") || len(w.pushes()) != 0 {
 		t.Errorf("denied: exit code %d, pushed %v\n%s", code, w.pushes(), text)
 	}

@@ -62,6 +62,9 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	// Before anything judges the call: a rule must see the path that is meant.
 	args, repairs := t.Input.Repair(use.Args)
 	for _, note := range repairs {
+		if use.Whole {
+			break // a workflow filled them in, from texts: nobody wrote them in another form
+		}
 		emit(event.Event{Kind: event.Note, Text: t.Name + ": " + note})
 	}
 	p := Invocation{Step: s, At: use.At, Tool: t, Env: &call, Args: args}
