@@ -382,13 +382,15 @@ func Group(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	hint := cmd.CommandPath() + " --help lists the commands"
+	help := cmd.CommandPath() + " --help lists the commands"
 	if below := commandBelow(cmd, args[0]); below != "" {
-		hint = fmt.Sprintf("did you mean %q?\n%s", below, hint)
+		help = fmt.Sprintf("did you mean %q?\n%s", below, help)
 	} else if n := spelling.Nearest(args[0], names); n != "" {
-		hint = fmt.Sprintf("did you mean %q?\n%s", cmd.CommandPath()+" "+n, hint)
+		help = fmt.Sprintf("did you mean %q?\n%s", cmd.CommandPath()+" "+n, help)
+	} else if !cmd.HasParent() { // a word may be all that somebody asks
+		help = hint.Command("run assistant %s", strings.Join(args, " ")) + " takes it as a prompt\n" + help
 	}
-	return Usagef(hint, "unknown command %q", cmd.CommandPath()+" "+args[0])
+	return Usagef(help, "unknown command %q", cmd.CommandPath()+" "+args[0])
 }
 
 // Exit codes. They are a contract: scripts branch on them.
