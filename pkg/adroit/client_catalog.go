@@ -125,9 +125,14 @@ func (rt *Runtime) PipelineFile(ctx context.Context, n Named) (*PipelineFile, er
 			return f, asError(err)
 		}
 	}
-	p, err := catalog.FindPipeline(rt.catalog.Pipelines(rt.decide(n.Scope)), n.Name)
+	all := rt.catalog.Pipelines(rt.decide(n.Scope))
+	p, err := catalog.FindPipeline(all, n.Name)
 	if err != nil {
-		return nil, problem.AsError(err)
+		e := problem.AsError(err)
+		if _, err := all.Lookup(n.Name); errors.As(err, new(*pipeline.UnknownError)) {
+			e = &problem.Error{Kind: problem.NotFound, Code: e.Code, Message: e.Message, Hint: e.Hint}
+		}
+		return nil, e
 	}
 	name := strings.TrimSuffix(filepath.Base(p.Source.File), ".yaml")
 	if p.Source.Layer == "project" { // under the name of another file

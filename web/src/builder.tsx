@@ -54,7 +54,7 @@ function Edit({ dir, name }: { dir: string; name: string }) {
       setDraft(now);
     };
     call<File>("pipelines/read", { dir, name, trust_project: true }).then((f) => begin(f.text.replaceAll("\r\n", "\n"), f), (e: Failure) => {
-      if (/^unknown|^no pipeline/.test(e.message) || e.kind === "not_found" || e.kind === "invalid" && !e.message.includes("pipelines/")) begin(beginning(name));
+      if (e.kind === "not_found") begin(beginning(name));
       else setProblem(e);
     });
   }, [key, draft]);
