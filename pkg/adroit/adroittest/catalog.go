@@ -115,6 +115,9 @@ func testLint(t *testing.T, f *fixture) {
 // A pipeline of a project is written once for each time that it was read, and is then one like others.
 func testPipelineFile(t *testing.T, f *fixture) {
 	named := func(name string) adroit.Named { return adroit.Named{Scope: adroit.Scope{Dir: f.dir}, Name: name} }
+	if _, err := f.PipelineFile(t.Context(), named("nobody-has-it")); problem.AsError(err) == nil || problem.AsError(err).Kind != problem.NotFound {
+		t.Errorf("a pipeline that nobody has defined: %v", err)
+	}
 	given, err := f.PipelineFile(t.Context(), named("greet"))
 	must(t, err)
 	if given.Layer != "mine" || given.Digest != "" || !strings.Contains(given.Text, "steps:") {
