@@ -35,7 +35,8 @@ func (p *Pool) overHTTP(c *session, s Server) (sdk.Transport, func(), error) {
 	client := g.Client()
 	u, err := url.Parse(s.URL)
 	if err == nil {
-		client.Transport = &toServer{next: client.Transport, host: hostPort(u), headers: s.Headers, wire: c.wire, wrote: c.wrote}
+		c.sse = &sseTransport{next: client.Transport}
+		client.Transport = &toServer{next: c.sse, host: hostPort(u), headers: s.Headers, wire: c.wire, wrote: c.wrote}
 	}
 	by, err := p.authorization(c.name, s, client)
 	return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxRetries: 1, MaxEventSize: 2 * maxMessage, OAuthHandler: by}, client.CloseIdleConnections, err
@@ -46,7 +47,7 @@ func (p *Pool) networkGuard(s Server) netguard.Guard {
 	g := p.o.Network
 	g.Allow = slices.Clone(g.Allow)
 	if u, err := url.Parse(s.URL); err == nil && !s.project() {
-		g.Allow = append(g.Allow, hostPort(u))
+		g.Allow = append(g.Allow, hostPort(u), secured(hostPort(u)))
 	}
 	return g
 }
@@ -58,6 +59,14 @@ func hostPort(u *url.URL) string {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
 	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// secured returns the host and port at which TLS has the server that has none at the usual port, or the same.
+func secured(at string) string {
+	if name, ok := strings.CutSuffix(at, ":80"); ok {
+		return name + ":443"
+	}
+	return at
 }
 
 // maxNotice bounds a body that may be a notice.
@@ -80,12 +89,13 @@ type toServer struct {
 	wrote   func([]byte)
 
 	listening atomic.Bool // the server has a stream for what belongs to no request
+	tls       atomic.Bool // the server has redirected from http to https
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (t *toServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	if hostPort(r.URL) != t.host {
+	if at := hostPort(r.URL); at != t.host && (at != secured(t.host) || r.URL.Scheme != "https") {
 		resend(r) // to one that logs in
 		return t.next.RoundTrip(r)
 	}
@@ -94,6 +104,9 @@ func (t *toServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if strings.Contains(r.Header.Get("Accept"), eventStream) { // not for a login; the body is left to the decoder
 		r.Header.Set("Accept-Encoding", "gzip")
+	}
+	if t.tls.Load() && r.URL.Scheme == "http" {
+		r.URL.Scheme, r.URL.Host, r.Host = "https", strings.TrimSuffix(r.URL.Host, ":80"), ""
 	}
 	if r.Method == http.MethodGet && r.Header.Get("Accept") == eventStream {
 		return t.stream(r)
@@ -114,6 +127,10 @@ func (t *toServer) RoundTrip(r *http.Request) (*http.Response, error) {
 		resend(r) // never the call of a tool, and what cannot be read may be one
 	}
 	resp, err := t.next.RoundTrip(r)
+	if to := t.toTLS(r, resp, known); to != nil {
+		_ = resp.Body.Close()
+		resp, err = t.next.RoundTrip(to)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +142,27 @@ func (t *toServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.answered(q, resp), nil
 }
 
+// toTLS returns a request as it is made again where the same server redirects it from http to https, or nil.
+// All that follow go there at once: as a redirect they would lose what belongs to the session.
+func (t *toServer) toTLS(r *http.Request, resp *http.Response, known bool) *http.Request {
+	if resp == nil || !known || r.URL.Scheme != "http" || !slices.Contains([]int{301, 302, 307, 308}, resp.StatusCode) {
+		return nil
+	}
+	to, err := r.URL.Parse(resp.Header.Get("Location"))
+	if err != nil || to.Scheme != "https" || to.User != nil || hostPort(to) != secured(t.host) {
+		return nil
+	}
+	t.tls.Store(true)
+	again := r.Clone(r.Context())
+	again.URL, again.Host = to, ""
+	if r.GetBody != nil {
+		if again.Body, err = r.GetBody(); err != nil {
+			return nil
+		}
+	}
+	return again
+}
+
 // keepMethod has the message of a request sent to the place to which the same server redirects it, as with the
 // statuses 307 and 308. Those that came before are for browsers, and the message would be lost.
 func (t *toServer) keepMethod(r *http.Request, resp *http.Response) {
@@ -132,7 +170,7 @@ func (t *toServer) keepMethod(r *http.Request, resp *http.Response) {
 	if as == 0 || r.Method != http.MethodPost {
 		return
 	}
-	if to, err := r.URL.Parse(resp.Header.Get("Location")); err == nil && to.Scheme == r.URL.Scheme && hostPort(to) == t.host {
+	if to, err := r.URL.Parse(resp.Header.Get("Location")); err == nil && to.Scheme == r.URL.Scheme && hostPort(to) == hostPort(r.URL) {
 		resp.StatusCode, resp.Status = as, ""
 	}
 }
@@ -286,10 +324,14 @@ func (t *toServer) answered(q request, resp *http.Response) *http.Response {
 	case good:
 		return t.events(q, resp)
 	default:
-		resp.Body = transport.Decoded(resp)
+		resp.Body = utf8Of(transport.Decoded(resp))
 		text, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 		resp.Body = withRest(text, err, resp.Body)
 		t.wire.refuses(q, text)
+		var m envelope
+		if own := json.Unmarshal(text, &m) == nil && len(m.ID) > 0 && string(m.ID) != "null"; !own && q.method == "initialize" {
+			t.wire.passes(refusalText(text)) // the library reports only the status
+		}
 		q.note(func(d *delivery) { d.answer = refusalText(text) })
 	}
 	return resp
@@ -298,7 +340,7 @@ func (t *toServer) answered(q request, resp *http.Response) *http.Response {
 // events returns an answer as a stream of events.
 func (t *toServer) events(q request, resp *http.Response) *http.Response {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	body := transport.Decoded(resp)
+	body := utf8Of(transport.Decoded(resp))
 	resp.Body = &events{in: body, lines: bufio.NewReaderSize(body, 64<<10), wire: t.wire, call: q, named: kind == eventStream}
 	resp.Header.Set("Content-Type", eventStream)
 	resp.Header.Del("Content-Encoding")

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/turn"
 )
 
@@ -51,6 +52,9 @@ var forms = []struct{ name, headers, body string }{
 	{"gzip", "Content-Encoding: gzip", "data: %s\n\n"},
 	{"gzip unnamed", "Content-Type: application/json\nX-As: gzip", "%s"},
 	{"not gzip", "Content-Type: application/json\nContent-Encoding: gzip\nX-As: plain", "%s"},
+	{"UTF-16", "Content-Type: application/json; charset=utf-16\nX-As: utf-16le", "%s"},
+	{"UTF-16, the other", "Content-Type: application/json\nX-As: utf-16be", "%s"},
+	{"UTF-16 in events", "X-As: utf-16le", "event: message\ndata: %s\n\n"},
 	{"Latin-1", "Content-Type: application/json; charset=iso-8859-1\nX-As: latin", "%s"},
 }
 
@@ -75,6 +79,8 @@ func inForm(w http.ResponseWriter, headers, body, message string) {
 		z, _ = flate.NewWriter(&b, 1)
 	case "gzip":
 		z = gzip.NewWriter(&b)
+	case "utf-16le", "utf-16be":
+		b.Write(rootfs.Encode16(string(out), rootfs.Encoding(as)))
 	case "latin":
 		for _, r := range string(out) {
 			b.WriteByte(byte(r))

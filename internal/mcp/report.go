@@ -35,6 +35,9 @@ func (p *Pool) List(in turn.Scope) ([]turn.Info, error) {
 // info describes a server from its entry and its record.
 func info(name string, s Server, r *record) turn.Info {
 	i := turn.Info{Name: name, Transport: s.transport(), Target: s.Target(), State: "configured", Source: "user", Agents: s.Agents, Tools: len(r.offered()), Pending: len(r.Pending), Resources: r.Resources, Prompts: r.Prompts, Seen: r.Seen, Used: r.Used}
+	if r.SSE {
+		i.Transport = "sse"
+	}
 	switch {
 	case s.Disabled:
 		i.State, i.Tools = "disabled", 0

@@ -51,6 +51,7 @@ type session struct {
 	proc   *process.Process // of a server that was started
 	out    *messageReader
 	wire   *wire
+	sse    *sseTransport // of a server behind an address
 	close  func()
 	dead   chan struct{} // closed when the connection is gone
 	err    error         // why; set before dead is closed
@@ -68,6 +69,7 @@ type session struct {
 type manner struct {
 	Legacy bool `json:"legacy,omitempty"` // it does not get over being probed for the newest revision
 	Framed bool `json:"framed,omitempty"` // its messages have headers, as those of language servers
+	SSE    bool `json:"sse,omitempty"`    // its transport is HTTP+SSE of 2024-11-05
 }
 
 // dial starts or reaches a server, probing for the newest revision unless it is
@@ -167,6 +169,7 @@ func (p *Pool) open(ctx context.Context, name string, s Server, dir, revision st
 		}
 		return nil, err
 	}
+	c.manner.SSE = c.sse != nil && c.sse.session() != nil
 	end := c.close
 	c.close = func() { stop(); end() }
 	go func() { // ends with the connection, which end closes

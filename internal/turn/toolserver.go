@@ -76,7 +76,7 @@ type Tool struct {
 type (
 	Info struct {
 		Name      string    `json:"name"`
-		Transport string    `json:"transport"` // stdio or http
+		Transport string    `json:"transport"` // stdio, http, or sse for HTTP+SSE of 2024-11-05
 		Target    string    `json:"target"`    // the command or the address
 		Source    string    `json:"source"`    // user, client or project
 		State     string    `json:"state"`     // configured, started, used or disabled

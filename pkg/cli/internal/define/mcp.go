@@ -144,7 +144,11 @@ func compact(raw json.RawMessage) string {
 }
 
 func printReport(w io.Writer, r *adroit.ToolServerReport) {
-	fmt.Fprintf(w, "%s: %s, MCP %s, %s\n", kit.SanitizeLine(r.Name), kit.SanitizeLine(r.Version), kit.SanitizeLine(r.Protocol), kit.Plural(len(r.Items), "tool"))
+	protocol := kit.SanitizeLine(r.Protocol)
+	if r.Transport == "sse" {
+		protocol += " over HTTP+SSE, the transport of 2024-11-05"
+	}
+	fmt.Fprintf(w, "%s: %s, MCP %s, %s\n", kit.SanitizeLine(r.Name), kit.SanitizeLine(r.Version), protocol, kit.Plural(len(r.Items), "tool"))
 	var t kit.Table
 	for _, i := range r.Items[:min(len(r.Items), mostShown)] {
 		words := []string{i.Effect}
