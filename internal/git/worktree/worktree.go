@@ -543,7 +543,7 @@ func clear(s *git.Status, all []changedPath) error {
 		}
 	}
 	if len(way) > 0 {
-		return &Error{Reason: "uncommitted changes are in the way", Paths: way, Remedy: "commit or stash them first"}
+		return &Error{Reason: "uncommitted changes are in the way", Paths: slices.Compact(slices.Sorted(slices.Values(way))), Remedy: "commit or stash them first"}
 	}
 	return nil
 }

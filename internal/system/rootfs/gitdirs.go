@@ -18,6 +18,8 @@ const GitInUse = ".in-use"
 
 var (
 	errNotOwn = errors.New("the git directory is not that of this work tree")
+	// ErrGitOther: a .git file leads to the git directory of a linked work tree that has another place.
+	ErrGitOther = errors.New("the git directory names another work tree")
 	// ErrGitUnnamed: a .git file leads to a git directory that names no work tree.
 	ErrGitUnnamed = errors.New("the git directory names no work tree")
 )
@@ -43,7 +45,7 @@ func GitDirs(top string) (dir, common string, err error) {
 	}
 	// It is of a linked work tree.
 	if back, err := realBelow(dir, strings.TrimRight(string(b), "\r\n")); err != nil || back != at {
-		return "", "", errNotOwn
+		return "", "", ErrGitOther
 	}
 	if b, err = os.ReadFile(path.Join(dir, "commondir")); err != nil {
 		return "", "", err

@@ -90,6 +90,32 @@ func (n *node) same(o *node) bool {
 	return n != nil && o != nil && n.Mode == o.Mode && bytes.Equal(n.Data, o.Data) && maps.EqualFunc(n.Children, o.Children, (*node).same)
 }
 
+// differing returns the names below a node, or else its own, that are not the same in another.
+func (n *node) differing(o *node, at string) (names []string) {
+	switch {
+	case n.same(o):
+		return nil
+	case n == nil || o == nil || n.Children == nil || o.Children == nil:
+		some := cmp.Or(n, o)
+		for name := range some.Children {
+			names = append(names, (*node)(nil).differing(some.Children[name], path.Join(at, name))...)
+		}
+		if len(names) == 0 {
+			names = []string{at}
+		}
+		return names
+	}
+	for name, c := range n.Children {
+		names = append(names, c.differing(o.Children[name], path.Join(at, name))...)
+	}
+	for name, c := range o.Children {
+		if n.Children[name] == nil {
+			names = append(names, (*node)(nil).differing(c, path.Join(at, name))...)
+		}
+	}
+	return names
+}
+
 // write makes a node anew in a directory.
 func (n *node) write(dir int, name string) error {
 	switch n.Mode & unix.S_IFMT {

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -60,6 +61,12 @@ func (r *gitDir) entry(name string) (f found, link string) {
 		link, _ = rootfs.LinkAt(dir, path.Base(name))
 	}
 	return f, link
+}
+
+// isWhole reports whether a git directory is that of a repository and not of a linked work tree.
+func (r *gitDir) isWhole() bool {
+	to, err := rootfs.ReadAt(r.fd, "commondir", maxGitConfig)
+	return len(to) == 0 && (err == nil || errors.Is(err, unix.ENOENT)) // empty: made to be locked
 }
 
 // rebaseExecs lists the programs that a rebase in progress runs.

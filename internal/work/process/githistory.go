@@ -29,7 +29,7 @@ func (c *runnerSandbox) keepStores(p *protection) {
 		if r.rel == ".git" && r.scan == p.scans[0] {
 			root = r.scan.tree.FD()
 		}
-		c.keepStore(p, id, &heldStore{fd: r.fd, at: r.scan.abs(r.rel), root: root}, first)
+		c.keepStore(p, id, &heldStore{fd: r.fd, at: r.scan.abs(r.rel), root: root, bare: r.kind == gitBare && r.scan == p.scans[0] && r.isWhole()}, first)
 	}
 	for _, s := range p.scans { // a job in a worktree writes the objects of a repository elsewhere
 		dir, base := filepath.Split(s.tree.Dir)
@@ -78,6 +78,12 @@ func (c *check) restoreStores(removed bool) {
 		var st unix.Stat_t
 		if removed != (unix.Fstat(h.fd, &st) == nil && st.Nlink == 0) {
 			continue
+		}
+		if names := h.changed(); !removed && h.bare && len(names) > 0 && !c.everything {
+			if n := len(names) - maxNotes; n > 0 {
+				names = append(names[:maxNotes], fmt.Sprintf("%d more", n))
+			}
+			c.lost = append(c.lost, fmt.Sprintf("changed the bare repository %s, which is in no diff and which an undo leaves: %s", h.at, strings.Join(names, ", ")))
 		}
 		fd := h.fd
 		if removed {

@@ -435,6 +435,28 @@ type heldStore struct {
 	at   string // its name
 	root int    // the directory that holds it as .git, -1 if it is not made anew
 	own  bool   // fd is its own
+	bare bool   // nothing else records what a command changes in it
+}
+
+// changed returns the names in the git directory that are not as they were, but for objects and logs.
+func (h *heldStore) changed() []string {
+	if !h.bare {
+		return nil
+	}
+	now := &gitStore{small: h.small}
+	now.keepSmall(h.fd, false)
+	plain := func(small map[string]*smallNode) *node {
+		n := &node{Children: map[string]*node{}}
+		for name, s := range small {
+			if name != "logs" {
+				n.Children[name] = s.node
+			}
+		}
+		return n
+	}
+	names := plain(h.small).differing(plain(now.small), "")
+	slices.Sort(names)
+	return names
 }
 
 func (h *heldStore) close() {

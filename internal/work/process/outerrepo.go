@@ -27,6 +27,10 @@ type outerRepo struct {
 
 const unseen = "commands do not see the repository that %s leads to, since its git directory names no work tree, and another may be its own; "
 
+const elsewhere = "commands do not see the repository that %s leads to, since its git directory names another work tree as its own; "
+
+func repairTree(top string) string { return fmt.Sprintf("git -C %q worktree repair", top) }
+
 func nameTree(top string) string { return fmt.Sprintf("git -C %[1]q config core.worktree %[1]q", top) }
 
 // unseenRepository returns a note for a person whose workspace has a repository that commands
@@ -37,10 +41,13 @@ func unseenRepository(root string) string {
 	if !ok {
 		return ""
 	}
-	if _, _, err := rootfs.GitDirs(top); !errors.Is(err, rootfs.ErrGitUnnamed) {
-		return ""
+	switch _, _, err := rootfs.GitDirs(top); {
+	case errors.Is(err, rootfs.ErrGitOther):
+		return fmt.Sprintf(elsewhere+"if this one was moved, %s shows it to them", path.Join(top, ".git"), repairTree(top))
+	case errors.Is(err, rootfs.ErrGitUnnamed):
+		return fmt.Sprintf(unseen+"if it is that of this one, %s shows it to them", path.Join(top, ".git"), nameTree(top))
 	}
-	return fmt.Sprintf(unseen+"if it is that of this one, %s shows it to them", path.Join(top, ".git"), nameTree(top))
+	return ""
 }
 
 // RepositoryNotes returns notes for a person whose workspace has a repository with which commands,
@@ -49,6 +56,13 @@ func unseenRepository(root string) string {
 func RepositoryNotes(root string, sandboxed bool, show []string) (notes []string) {
 	if note := unseenRepository(root); note != "" && sandboxed {
 		return []string{note}
+	}
+	if t, err := rootfs.Open(root); err == nil {
+		bare := rootfs.IsGitDir(t.FD())
+		t.Close()
+		if bare && sandboxed {
+			return []string{fmt.Sprintf("the workspace is a git directory: at the sandbox levels full and bubblewrap, what commands change in it is in no diff, and an undo leaves it; git -C %s worktree add DIRECTORY makes a work tree to work in", root)}
+		}
 	}
 	top, ok := rootfs.Repository(root)
 	if !ok {
@@ -149,6 +163,9 @@ func outerRepoOf(root string) (o outerRepo) {
 	_, git, err := rootfs.GitDirs(top)
 	if errors.Is(err, rootfs.ErrGitUnnamed) {
 		o.unnamed = fmt.Sprintf(unseen+"the person who runs you, if it is that of this one, can run: %s", path.Join(top, ".git"), nameTree(top))
+	}
+	if errors.Is(err, rootfs.ErrGitOther) {
+		o.unnamed = fmt.Sprintf(elsewhere+"the person who runs you, if this one was moved, can run: %s", path.Join(top, ".git"), repairTree(top))
 	}
 	if err != nil || rootfs.Within(root, git) || rootfs.Within(git, root) {
 		return o
