@@ -54,7 +54,7 @@ var formats = []format{
 	{name: "run_tests", typ: Test, fail: lazyregexp.New(`(?m)^(?:FAIL|BROKEN) \S|^\d+ of \d+ failed\b`)}, // our own tool
 	{name: "gotestsum", typ: Test, count: lazyregexp.New(`(?m)^DONE (?:\d+ runs, )?(?P<total>\d+) tests?(?:, (?P<skipped>\d+) skipped)?(?:, (?P<failed>\d+) failures?)?(?:, (?P<errors>\d+) errors?)? in [\d.]+s$`)},
 	{name: "pytest", typ: Test,
-		fail:  lazyregexp.New(`(?m)^FAILED \S+::|^E       ?\w*(?:Error|assert)\b`),
+		fail:  lazyregexp.New(`(?m)^FAILED \S+::|^!{3,} (?:KeyboardInterrupt|\S*\bExit: .*) !{3,}$|^E       ?\w*(?:Error|assert)\b`),
 		count: lazyregexp.New(`(?m)^=* ?(?P<words>(?:\d+ [a-z]+(?: [a-z]+)?,? ?)+)in [\d.]+s(?: \([\d:]+\))? ?=*$`),
 		none:  lazyregexp.New(`(?m)^=* ?(?:no tests ran|\d+ deselected(?:, \d+ warnings?)?) in |^collected 0 items$`)},
 	{name: "unittest, nose, trial, shunit2", typ: Test,
@@ -70,16 +70,16 @@ var formats = []format{
 		none:  lazyregexp.New(`(?m)^error: no tests to run$`)},
 	{name: "jest, vitest, pest", typ: Test, whole: true,
 		fail:  lazyregexp.New(`(?m)^ *FAIL +\S+\.\w+|^\s*● \S.* › |^\s+Errors\s+\d+ errors?$`),
-		count: lazyregexp.New(`(?m)^\s*Tests:?\s+(?P<words>(?:\d+ (?:passed|failed|skipped|todo|pending|risky|incomplete|warnings?|deprecated)\b[,| ]*)+)`),
+		count: lazyregexp.New(`(?m)^\s*Tests:?\s+(?P<words>(?:\d+ (?:passed|expected fail|failed|skipped|todo|pending|risky|incomplete|warnings?|deprecated)\b[,| ]*)+)`),
 		none:  lazyregexp.New(`(?m)^No tests? (?:files )?found|^\s*No test files found`)},
 	{name: "mocha, cypress", typ: Test, whole: true, fail: lazyregexp.New(`(?m)^\s+\d+ failing$`),
 		count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ (?:passing|failing|pending)\b)`),
 		none:  lazyregexp.New(`(?m)^\s*0 passing\b|^Error: No test files found`)},
 	{name: "node:test", typ: Test, fail: lazyregexp.New(`(?m)^[#ℹ] (?:fail|cancelled)\s+[1-9]|^Failed tests:$|^✖ failing tests:$`),
-		count: lazyregexp.New(`(?m)^\s*[#ℹ] (?P<words>(?:pass|fail|cancelled|skipped|todo)\s+\d+)\s*$`),
+		count: lazyregexp.New(`(?m)^\s*[#ℹ] (?P<words>(?:pass|fail|cancelled|skip|skipped|todo)\s+\d+)\s*$`),
 		none:  lazyregexp.New(`(?m)^[#ℹ] tests\s+0$`)},
 	{name: "bun", typ: Test, fail: lazyregexp.New(`(?m)^\(fail\) `), count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ (?:pass|fail|skip|todo))\s*$`), none: lazyregexp.New(`(?m)^No tests found!$`)},
-	{name: "ava", typ: Test, count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ tests? (?:passed|failed|skipped|todo))\s*$`)},
+	{name: "ava", typ: Test, count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ (?:known failures?|tests? (?:passed|failed|skipped|todo)))\s*$`), none: lazyregexp.New(`(?m)^\s*✘ No tests found in `)},
 	{name: "node-tap", typ: Test, last: true, count: lazyregexp.New(`(?m)^# \{ total: (?P<total>\d+)(?P<words>(?:, \w+: \d+)*) \}$`)},
 	{name: "playwright", typ: Test, whole: true, fail: lazyregexp.New(`(?m)^  \d+\) \[?.*›`),
 		count: lazyregexp.New(`(?m)^\s+(?P<words>\d+ (?:passed|failed|flaky|skipped|interrupted|did not run))(?: \([\d.]+(?:ms|[smhd])\))?$`), none: lazyregexp.New(`(?m)^Error: No tests found`)},
@@ -87,7 +87,7 @@ var formats = []format{
 	{name: "jasmine-spec-reporter", typ: Test, count: lazyregexp.New(`(?m)^Executed (?P<total>\d+) of \d+ specs?(?: \(?(?:SUCCESS|INCOMPLETE|PENDING|(?P<failed>\d+) FAILED|\d+ (?:PENDING|SKIPPED))\)?)* in `)}, // pending ones are not executed
 	{name: "karma", typ: Test, last: true, fail: lazyregexp.New(`(?m)^[A-Z]\w+ [\w.]+ \(.*\) .* FAILED$`),
 		count: lazyregexp.New(`(?m)(?P<of>[\w .]+(?: \([^)\n]*\))?): Executed \d+ of (?P<total>\d+)(?: \((?P<failed>\d+) FAILED\))?(?: \(skipped (?P<skipped>\d+)\))?`), none: lazyregexp.New(`: Executed 0 of 0 `)},
-	{name: "uvu", typ: Test, count: lazyregexp.New(`(?m)^\s+Total:\s+(?P<total>\d+)\n\s+Passed:\s+(?P<passed>\d+)\n\s+Skipped:\s+(?P<skipped>\d+)`)},
+	{name: "uvu", typ: Test, count: lazyregexp.New(`(?m)^\s+Total:\s+(?P<total>\d+)\n\s+Passed:\s+(?P<passed>\d+)\n\s+Skipped:\s+(?P<skipped>\d+)`), none: lazyregexp.New(`(?m)^\s+Total:\s+0\n\s+Passed:\s+0\n\s+Skipped:\s+0$`)},
 	{name: "maven", typ: Test, fail: lazyregexp.New(`(?m)^(?:\[ERROR\] )?Tests run: .* <<< (?:FAILURE|ERROR)!`),
 		count: lazyregexp.New(`(?m)^(?:\[\w+\] )?Tests run: (?P<total>\d+), Failures: (?P<failed>\d+), Errors: (?P<errors>\d+), Skipped: (?P<skipped>\d+)(?:, Flakes: \d+)?\s*$`), // without the line of each class
 		none:  lazyregexp.New(`(?m)^(?:\[INFO\] )?(?:No tests to run|Tests are skipped)\.`)},
@@ -322,7 +322,7 @@ func read(text string) (r Reading) {
 			ran, known = true, true
 		}
 		if f.none != nil && f.none.MatchString(text) {
-			r.None, known = true, true
+			r.None, known = r.None || !failed, true // one that was interrupted has found some
 		}
 		if failed {
 			r.add(Reading{Types: []string{f.typ}})
@@ -343,11 +343,11 @@ func read(text string) (r Reading) {
 }
 
 // counted is a number with what it counts, before it or behind it.
-var counted = lazyregexp.New(`(\d+)(?:/\d+)? (?:tests? |was |were )?([A-Za-z]+(?: as expected)?)|([A-Za-z]+(?: [A-Za-z]+)*)[=:] ?(\d+)|(pass|fail|cancelled|skipped|todo)\s+(\d+)`)
+var counted = lazyregexp.New(`(\d+)(?:/\d+)? (?:tests? |was |were )?(expected fail|known failures?|[A-Za-z]+(?: as expected)?)|([A-Za-z]+(?: [A-Za-z]+)*)[=:] ?(\d+)|(pass|fail|cancelled|skip|skipped|todo)\s+(\d+)`)
 
-// The words by which runners count, in small letters, as far as they begin so.
+// The words by which runners count, in small letters, as far as they begin so; a blank ends a word.
 var (
-	ofPassed  = []string{"pass", "success", "succe", "xpassed", "flaky", "failed as expected"}
+	ofPassed  = []string{"pass", "success", "succe", "xpassed", "flaky", "failed as expected", "expected fail ", "known failure"}
 	ofSkipped = []string{"skip", "pending", "todo", "xfailed", "did", "incomplete", "excluded", "ignored", "inconclusive"}
 	ofFailed  = []string{"fail", "error", "timed", "interrupted", "cancelled", "invalid", "unexpected successes"}
 )
@@ -421,7 +421,7 @@ func (f *format) counts(text string) (r Reading) {
 			passed = max(0, number("total")-bad-number("skipped"))
 		}
 		if f.name == "uvu" {
-			bad = max(0, number("total")-passed-number("skipped"))
+			bad = max(0, number("total")-passed) // skipped ones are beside the total
 		}
 		r.Passed, r.Failed, r.Skipped = r.Passed+passed, r.Failed+bad, r.Skipped+number("skipped")
 	}
@@ -445,7 +445,7 @@ func countWords(words string) (r Reading) {
 	for _, c := range counted.FindAllStringSubmatch(words, -1) {
 		n, _ := strconv.Atoi(c[1] + c[4] + c[6])
 		is := func(list []string) bool {
-			return slices.ContainsFunc(list, func(w string) bool { return strings.HasPrefix(strings.ToLower(c[2]+c[3]+c[5]), w) })
+			return slices.ContainsFunc(list, func(w string) bool { return strings.HasPrefix(strings.ToLower(c[2]+c[3]+c[5])+" ", w) })
 		}
 		switch {
 		case is(ofPassed):

@@ -396,7 +396,7 @@ func Known() []string {
 }
 
 var (
-	escapes     = lazyregexp.New(`\x1b\[[0-9;?]*[A-Za-z]`)
+	escapes     = lazyregexp.New(`\x1b(?:\[[0-9;?]*[A-Za-z]|[()][0-9A-Z]|\][^\x07\x1b\n]*(?:\x07|\x1b\\))`) // colours, character sets, links
 	ids         = lazyregexp.New(`\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b`)
 	addresses   = lazyregexp.New(`\b0x[0-9a-fA-F]+\b|\b(?:[0-9a-fA-F]{1,4}:){4,7}[0-9a-fA-F]{1,4}\b`) // of memory and of networks
 	hashes      = lazyregexp.New(`\b[0-9a-fA-F]{7,128}\b`)
