@@ -215,6 +215,27 @@ func (u User) Fetch(ctx context.Context, remote, branch string) error {
 	return nil
 }
 
+// ErrNoCommit is the error of a commit that neither a repository has nor the branches of its remotes.
+var ErrNoCommit = errors.New("there is no such commit")
+
+// FetchCommit returns the hash of a commit. If the repository at top lacks it, all branches of its
+// remotes are fetched, as its person could, but never in a way that its own settings decide.
+func (g *Repo) FetchCommit(ctx context.Context, top, commit string) (string, error) {
+	if at, err := g.ResolveCommit(ctx, commit); err == nil {
+		return at, nil
+	}
+	var out bytes.Buffer
+	fetch := User{Dir: top, Out: &out, Alone: true}.Run(ctx, "fetch", "--quiet", "--all", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+	if fetch != nil {
+		fetch = fmt.Errorf("%w: %s", fetch, strings.TrimSpace(rootfs.Visible(out.String())))
+	}
+	at, err := g.ResolveCommit(ctx, commit)
+	if err != nil {
+		return "", errors.Join(ErrNoCommit, fetch)
+	}
+	return at, nil
+}
+
 // A LeakError refuses to publish a change with a secret in it. Kind is empty if it is the file
 // that is on the list of secrets.
 type LeakError struct{ Place, Kind, Fingerprint string }

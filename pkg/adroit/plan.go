@@ -2,6 +2,7 @@ package adroit
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -263,9 +264,19 @@ type Request struct {
 	Target string `json:"target,omitempty"`
 	// Key makes submitting idempotent: the first job with it is the only one.
 	Key string `json:"key,omitempty"`
+	// Base is the commit that the job's worktree begins at, in full; it is fetched from the
+	// repository's remotes where that lacks it. Empty: the last commit. Only an engine of several
+	// hosts names one, of a job that goes on with another host.
+	Base string `json:"base,omitempty"`
 	// Title stands for the job in lists. Empty: the first line of the prompt,
 	// without secrets.
 	Title string `json:"title,omitempty"`
+}
+
+// fullHash reports whether s is the hash of a commit, and nothing else that git reads.
+func fullHash(s string) bool {
+	b, err := hex.DecodeString(s)
+	return err == nil && (len(b) == 20 || len(b) == 32)
 }
 
 // check returns what cannot be meant in a request, whatever it is to.
@@ -273,6 +284,8 @@ func (r *Request) check() error {
 	switch bad := badLimit(r.Limits); {
 	case r.Host != "" && r.Engine == "":
 		return problem.Invalidf("leave it out; only an engine of several hosts places jobs", "the request names the host %q, and all jobs of this runtime run here", r.Host)
+	case r.Base != "" && (r.Engine == "" || !r.Worktree || !fullHash(r.Base)):
+		return problem.Invalidf("leave it out", "the request names %q as the commit that it begins at; that takes a full hash, a worktree and an engine of several hosts", r.Base)
 	case bad != "":
 		return problem.Invalidf("leave it out for the default", "%s", bad)
 	case r.Approve != "" && !slices.Contains(agents.Approvals, r.Approve):

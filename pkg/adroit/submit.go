@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/calling/extagent"
+	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/host"
@@ -41,6 +42,9 @@ type Submitted struct {
 	// Repeated means that an earlier request with the same key has the job.
 	Repeated bool               `json:"repeated,omitempty"`
 	Worktree *worktree.Worktree `json:"worktree,omitempty"` // that was made for it
+	// Lost are calls of a job that goes on with another host which may have changed files on the old
+	// one: what was not pushed is there alone.
+	Lost []string `json:"lost,omitempty"`
 }
 
 // Submit implements [JobWriter]. A request that cannot be resolved fails here,
@@ -186,7 +190,10 @@ func windowOf(t executor.Task) (known, guessed int) {
 
 // isolate makes a worktree for a job to be and moves its request there.
 func (rt *Runtime) isolate(ctx context.Context, id string, r Request, p *Plan) (*worktree.Worktree, error) {
-	w, err := jobdir.AddWorktree(ctx, rt.data(), id, p.Input.Dir)
+	w, err := jobdir.AddWorktree(ctx, rt.data(), id, p.Input.Dir, r.Base)
+	if errors.Is(err, git.ErrNoCommit) {
+		err = &problem.Error{Kind: problem.NotFound, Message: err.Error(), Hint: problem.Hint(err), Err: err}
+	}
 	if err != nil {
 		return nil, errors.Join(err, rt.forget(ctx, id))
 	}
@@ -325,7 +332,7 @@ func (rt *Runtime) again(ctx context.Context, old, again *jobs.Job, w *worktree.
 		}
 	}
 	if w != nil {
-		if s.Worktree, err = jobdir.AddWorktree(ctx, rt.data(), again.ID, filepath.Join(w.Repo, filepath.FromSlash(w.Sub))); err != nil {
+		if s.Worktree, err = jobdir.AddWorktree(ctx, rt.data(), again.ID, filepath.Join(w.Repo, filepath.FromSlash(w.Sub)), ""); err != nil {
 			return err
 		}
 		in.Dir, in.Worktree = s.Worktree.Dir(), true

@@ -16,21 +16,15 @@ import (
 	common "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/converter"
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/lock"
 	"github.com/adroit-run/adroit/internal/text/hint"
-	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // A remote is the client of jobs on Temporal: what is not here is asked of a host.
@@ -398,172 +392,4 @@ func (r *remote) Retry(ctx context.Context, ref string, o adroit.RetryOptions) (
 		return nil, problem.AsError(err)
 	}
 	return s, nil
-}
-
-func (r *remote) move(ctx context.Context, ref string, o adroit.RetryOptions) (*adroit.Submitted, error) {
-	d, err := r.Job(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	id, from := d.Job.ID, d.Config.Host
-	switch {
-	case o.From > 0 || o.CarryOut || o.Agent != "":
-		return nil, problem.Invalidf("on its own host a job takes them", "a job that goes on with another host goes on from its last turn, with its agent")
-	case from == o.Host:
-		return nil, problem.Invalidf("it goes on there by itself, or with the same command without --host", "%s is on %s already", id, from)
-	case d.Job.Status == jobs.Running || d.Job.Status == jobs.Queued:
-		return nil, problem.Invalidf(hint.Command("jobs cancel %s", id)+" ends it there; what it has done goes on with the other host", "%s runs on %s", id, from)
-	}
-	p, err := r.t.past(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	q, err := p.request(id, from, o)
-	if err != nil {
-		return nil, err
-	}
-	s, err := r.t.on(o.Host).Submit(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	if d.Job.Status.Final() {
-		return s, nil
-	}
-	// Or it would go on when its host is back, beside the new one.
-	if err := r.t.Cancel(ctx, id); err != nil && !errors.Is(err, jobs.ErrFinal) {
-		_, gone := r.t.on(o.Host).Remove(ctx, s.Job.ID, adroit.RemoveOptions{})
-		return nil, errors.Join(fmt.Errorf("%s may still go on, so the new job was taken back: %w", id, err), gone)
-	}
-	return s, nil
-}
-
-// A past is what Temporal has of a job.
-type past struct {
-	placed Placed
-	asks   []json.RawMessage // of its models
-	after  []string          // tools called since the last of them, and how far it is known
-}
-
-// past reads the histories of all executions of a job, the oldest first.
-func (t *Cluster) past(ctx context.Context, id string) (*past, error) {
-	var all []*workflowpb.WorkflowExecutionInfo
-	for next, first := []byte(nil), true; first || len(next) > 0; first = false {
-		page, err := t.c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: t.namespace, NextPageToken: next, PageSize: 1000, Query: fmt.Sprintf("WorkflowId = %q", id)})
-		if err != nil {
-			return nil, err
-		}
-		all, next = append(all, page.Executions...), page.NextPageToken
-	}
-	slices.SortFunc(all, func(a, b *workflowpb.WorkflowExecutionInfo) int {
-		return a.GetStartTime().AsTime().Compare(b.GetStartTime().AsTime())
-	})
-	p := new(past)
-	for _, e := range all {
-		if err := t.read(ctx, p, e.GetExecution()); err != nil {
-			return nil, fmt.Errorf("reading what Temporal has of %s: %w", id, err)
-		}
-	}
-	if len(p.placed.Input) == 0 {
-		return nil, problem.Invalidf(hint.Command("run")+" starts a new one", "Temporal has nothing of %s any more: its retention is over, or the job never began", id)
-	}
-	return p, nil
-}
-
-func (t *Cluster) read(ctx context.Context, p *past, of *common.WorkflowExecution) error {
-	kinds, open := map[int64]string{}, map[int64]int{} // by event: of activities, and where in after
-	value := func(in *common.Payloads, v any) error {
-		plain, err := t.decode(in.GetPayloads())
-		if err == nil {
-			err = converter.GetDefaultDataConverter().FromPayloads(&common.Payloads{Payloads: plain}, v)
-		}
-		return err
-	}
-	for history := t.c.GetWorkflowHistory(ctx, of.GetWorkflowId(), of.GetRunId(), false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); history.HasNext(); {
-		ev, err := history.Next()
-		if err != nil {
-			return err
-		}
-		if began := ev.GetActivityTaskScheduledEventAttributes(); began != nil {
-			kind := began.GetActivityType().GetName()
-			kinds[ev.GetEventId()] = kind
-			if kind != turn.ModelStep && kind != turn.ToolStep {
-				continue
-			}
-			var now task
-			if err := value(began.GetInput(), &now); err != nil {
-				return err
-			}
-			if kind == turn.ModelStep {
-				p.asks, p.after = append(p.asks, now.Step.Input), nil
-				continue
-			}
-			open[ev.GetEventId()] = len(p.after)
-			p.after = append(p.after, now.Step.Name+": it may or may not have happened")
-		}
-		if done := ev.GetActivityTaskCompletedEventAttributes(); done != nil {
-			switch at := done.GetScheduledEventId(); kinds[at] {
-			case "open":
-				var o opened
-				if err := value(done.GetResult(), &o); err != nil {
-					return err
-				}
-				p.placed = o.Placed
-			case turn.ToolStep:
-				if i, ok := open[at]; ok && i < len(p.after) {
-					p.after[i] = strings.TrimSuffix(p.after[i], "it may or may not have happened") + "it has ended"
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// request makes the request of a job that goes on with another host.
-func (p *past) request(id, from string, o adroit.RetryOptions) (q adroit.Request, err error) {
-	if p.placed.Workflow != agents.Workflow.Name {
-		return q, problem.Invalidf("on its own host it goes on by itself", "%s is led by the workflow %s, which has no conversation to go on from", id, p.placed.Workflow)
-	}
-	if err := json.Unmarshal(p.placed.Input, &q.Input); err != nil {
-		return q, err
-	}
-	if len(q.Attachments) > 0 {
-		return q, problem.Invalidf(hint.Command("run")+" starts a new one", "%s has images, which are on %s alone", id, from)
-	}
-	t := adroit.Of(&jobs.Job{ID: id}, p.asks)
-	last := t.Last()
-	for last > 0 && t.Turns[last-1].Response == nil { // it came after what was sent last
-		last = t.Turns[last-1].After
-	}
-	notice := fmt.Sprintf("This job goes on with the host %s; it was on %s until %s. What you changed there, in files or outside of a repository that was pushed, is lost here unless you find it: read again what you rely on, and say in the end what is lost.",
-		o.Host, from, time.Now().UTC().Format(time.DateTime))
-	if len(p.after) > 0 {
-		notice += " Calls whose results you have not seen:\n* " + strings.Join(p.after, "\n* ") + "\nDo not repeat one that must not happen twice before you have looked."
-	}
-	said := o.To(strings.TrimSpace(notice + "\n\n" + o.Message))
-	if o.Message == "" {
-		said.Text += "\n\nGo on with the task."
-	}
-	q.Branch = &turn.Branch{Job: id, Turn: last, Opening: llm.Message{Role: llm.User, Text: q.Prompt}}
-	if last > 0 {
-		if q.Branch, err = t.Branch(last); err != nil {
-			return q, err
-		}
-	}
-	q.Branch.History = append(q.Branch.History, said)
-	q.Target, q.Title = "", p.placed.Title
-	if q.Spec == nil {
-		q.Target, q.Agent = "agent:"+q.Agent, ""
-	}
-	if o.Model != "" {
-		q.Model = o.Model
-	}
-	if o.Mode != "" {
-		q.Mode = o.Mode
-	}
-	if p.placed.Dir != "" {
-		q.Dir, q.Worktree = p.placed.Dir, true
-	}
-	q.Taint |= tools.Untrusted | tools.Secret
-	q.Engine, q.Host, q.Sandbox, q.BaseURL = "temporal", o.Host, p.placed.Sandbox, p.placed.BaseURL
-	return q, nil
 }

@@ -490,7 +490,7 @@ func (w *Worker) openJob(ctx context.Context, o opening) (*opened, error) {
 		}
 		out.Sandbox, out.BaseURL = d.Config.Sandbox, d.Config.BaseURL
 		if tree := d.Worktree; tree != nil {
-			out.Dir = filepath.Join(tree.Repo, filepath.FromSlash(tree.Sub))
+			out.Dir, out.Base = filepath.Join(tree.Repo, filepath.FromSlash(tree.Sub)), tree.Base
 		}
 	}
 	size := len(j.Input)

@@ -101,9 +101,10 @@ type Placed struct {
 	Model    string          `json:"model,omitempty"`
 	Title    string          `json:"title,omitempty"`
 	Input    json.RawMessage `json:"input,omitempty"`
-	// What another host needs to go on: see remote.move. Dir is the repository of a job that has a
+	// What another host needs to go on: see move.go. Dir is the repository of a job that has a
 	// worktree, empty for any other.
 	Dir     string        `json:"dir,omitempty"`
+	Base    string        `json:"base,omitempty"` // the commit at which the worktree began
 	Sandbox sandbox.Level `json:"sandbox,omitempty"`
 	BaseURL string        `json:"base_url,omitempty"`
 }

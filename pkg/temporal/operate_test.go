@@ -20,6 +20,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -456,4 +458,76 @@ func TestMove(t *testing.T) {
 	}
 	r.work()
 	r.ended(id, jobs.Cancelled)
+}
+
+// TestMoveTree has a job with a worktree go on with a host whose clone lacks the commit at which it
+// began: that is fetched from where the clone came from.
+func TestMoveTree(t *testing.T) {
+	r := newRig(t, "calls: [{name: push, args: {n: 1}}]", "text: Done.")
+	gitIn := func(dir string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command("git", args...)
+		cmd.Dir, cmd.Env = r.file(dir), append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %q: %v: %s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	gitIn("workspace", "init", "--quiet", "-b", "main")
+	gitIn("workspace", "commit", "--quiet", "--allow-empty", "-m", "first")
+	gitIn(".", "clone", "--quiet", "--bare", "workspace", "origin.git")
+	gitIn("workspace", "remote", "add", "origin", r.file("origin.git"))
+	gitIn(".", "clone", "--quiet", "origin.git", "clone")
+	gitIn("workspace", "commit", "--quiet", "--allow-empty", "-m", "second")
+	gitIn("workspace", "push", "--quiet", "origin", "main")
+	base := gitIn("workspace", "rev-parse", "HEAD")
+	q := adroit.Request{Target: "worker"}
+	q.Prompt, q.Dir, q.Approve, q.Worktree = "Go.", r.file("workspace"), executor.ApproveEdits, true
+	s, err := r.Submit(t.Context(), q)
+	if err == nil {
+		_, err = r.Start(t.Context(), s.Job.ID, adroit.StartOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ended(s.Job.ID, jobs.Waiting)
+	r.kill(r.worker)
+	err = errors.Join(os.Rename(r.file("workspace"), r.file("gone")), os.Rename(r.file("clone"), r.file("workspace")), os.Mkdir(r.file("other"), 0o700))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, host := r.workFor("other", "worker")
+	t.Cleanup(func() { r.kill(second) })
+	again, err := r.Retry(t.Context(), s.Job.ID, adroit.RetryOptions{Host: host})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Worktree == nil || again.Worktree.Base != base {
+		t.Errorf("it begins at %+v, want %s", again.Worktree, base)
+	}
+	if !strings.Contains(string(again.Job.Input), "new worktree of the commit "+base) {
+		t.Errorf("the model does not learn the commit: %s", again.Job.Input)
+	}
+}
+
+// TestLost names what may have changed on a host that is gone, and what a new one begins with.
+func TestLost(t *testing.T) {
+	p := &past{acts: map[string]bool{}, placed: Placed{Base: "abc"}}
+	if err := p.resolved(Outcome{Output: []byte(`{"tools":[{"name":"write_file","needs":["write"]},{"name":"read_file","needs":["read"]}],"checks":[{"name":"run_tests","needs":["exec"]}]}`)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range []flow.Step{{Name: "write_file", Input: []byte(`{"args":{"path":"a.txt"}}`)}, {Name: "read_file", Input: []byte(`{"args":{"path":"b.txt"}}`)},
+		{Name: "write_file", Input: []byte(`{"args":{"path":"a.txt"}}`)}, {Name: "run_tests", Input: []byte(`{}`)}} {
+		p.call(call)
+	}
+	if want := []string{"write_file a.txt", "run_tests"}; !slices.Equal(p.lost, want) {
+		t.Errorf("lost is %q, want %q", p.lost, want)
+	}
+	text := p.missing("new", "old", false)
+	for _, want := range []string{"host new", "was on old", "* write_file a.txt\n* run_tests", "the commit abc, at which the job began, is neither here"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q lacks %q", text, want)
+		}
+	}
 }

@@ -74,6 +74,11 @@ func (e *Error) Unwrap() error { return e.Err }
 // note, if it is not nil, keeps the record of the work tree: it is called before anything is made,
 // so that the remains of a killed Add can be discarded, and again when all is known.
 func Add(ctx context.Context, dir, top, branch string, note func(*Worktree) error) (*Worktree, error) {
+	return AddAt(ctx, dir, top, branch, "", note)
+}
+
+// AddAt is Add of the commit base, which is fetched from the remotes if the repository lacks it.
+func AddAt(ctx context.Context, dir, top, branch, base string, note func(*Worktree) error) (*Worktree, error) {
 	if err := git.CheckRef("branch", branch); err != nil {
 		return nil, err
 	}
@@ -97,6 +102,11 @@ func Add(ctx context.Context, dir, top, branch string, note func(*Worktree) erro
 		return nil, &Error{Reason: repo + " has no commit yet", Remedy: "make a first commit; a worktree begins at one"}
 	}
 	w.Left, w.Detached = len(s.Entries), s.Branch == ""
+	if base != "" {
+		if w.Base, err = g.FetchCommit(ctx, repo, base); err != nil {
+			return nil, &Error{Reason: repo + " lacks the commit " + base + ", and so do its remotes", Remedy: "push it from where it is, or fetch it here", Err: err}
+		}
+	}
 	if err := os.MkdirAll(filepath.Dir(top), 0o700); err != nil {
 		return nil, err
 	}

@@ -496,3 +496,36 @@ func hooks(t *testing.T, repo string) (mark string) {
 	}
 	return mark
 }
+
+// TestAddAt makes a work tree of a commit that only the remote has, and of one that nobody has.
+func TestAddAt(t *testing.T) {
+	_, repo := gitRepo(t)
+	origin, other := filepath.Join(t.TempDir(), "origin.git"), filepath.Join(t.TempDir(), "other")
+	gitIn := func(dir string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command("git", args...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %q: %v: %s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	gitIn(repo, "clone", "--quiet", "--bare", repo, origin)
+	gitIn(repo, "clone", "--quiet", origin, other)
+	gitIn(repo, "remote", "add", "origin", origin)
+	gitIn(other, "commit", "--quiet", "--allow-empty", "-m", "more")
+	gitIn(other, "push", "--quiet", "origin", "HEAD:refs/heads/more")
+	commit := gitIn(other, "rev-parse", "HEAD")
+	w, err := AddAt(t.Context(), repo, filepath.Join(t.TempDir(), "wt", "J1"), "adroit/J1", commit, nil)
+	if err != nil || w.Base != commit || gitIn(w.Top, "rev-parse", "HEAD") != commit {
+		t.Fatalf("%+v, %v", w, err)
+	}
+	top := filepath.Join(t.TempDir(), "wt", "J2")
+	if _, err := AddAt(t.Context(), repo, top, "adroit/J2", strings.Repeat("1", 40), nil); !errors.Is(err, git.ErrNoCommit) {
+		t.Errorf("a commit that nobody has: %v", err)
+	}
+	if _, err := os.Stat(top); err == nil {
+		t.Error("something was left")
+	}
+}

@@ -47,7 +47,7 @@ func repository(t *testing.T) (dir, data string) {
 
 func addJob(t *testing.T, data, id, dir string) *worktree.Worktree {
 	t.Helper()
-	w, err := AddWorktree(t.Context(), data, id, dir)
+	w, err := AddWorktree(t.Context(), data, id, dir, "")
 	dirtest.Must(t, err)
 	return w
 }

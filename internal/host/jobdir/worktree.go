@@ -19,11 +19,11 @@ import (
 
 // AddWorktree makes a git worktree for a future job, on a branch of the job's own, and keeps the
 // record of it beside the job. data is the directory that keeps jobs, dir one in the repository;
-// the job is to work in Dir of the result. [Forget] removes the remains after an error.
-func AddWorktree(ctx context.Context, data, id, dir string) (*worktree.Worktree, error) {
+// the job is to work in Dir of the result. base is the commit it begins at: see [worktree.AddAt]. [Forget] removes the remains after an error.
+func AddWorktree(ctx context.Context, data, id, dir, base string) (*worktree.Worktree, error) {
 	top, branch := newTree(data, id)
 	home := filepath.Join(data, "jobs", id)
-	return worktree.Add(ctx, dir, top, branch, func(w *worktree.Worktree) error {
+	return worktree.AddAt(ctx, dir, top, branch, base, func(w *worktree.Worktree) error {
 		if err := rootfs.WriteJSON(filepath.Join(home, worktreeFile), w); err != nil {
 			return fmt.Errorf("noting the worktree: %w", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -106,6 +107,9 @@ func move(ctx context.Context, e *kit.Env, c adroit.Client, id, host string, m e
 		return "", err
 	}
 	fmt.Fprintf(e.Err, "%s goes on with %s as %s; what it changed on the old host, and did not push, is lost there\n", id, host, again.Job.ID)
+	for _, call := range again.Lost {
+		fmt.Fprintf(e.Err, "  may have changed files there: %s\n", rootfs.Visible(call))
+	}
 	request.Begins(e, again)
 	return again.Job.ID, nil
 }
