@@ -133,6 +133,9 @@ type Storage struct {
 	// Elsewhere runs the workflows of jobs with a JobConfig.Engine. Nil: nobody can start or
 	// steer such a job here, and its steps are performed by who calls Runtime.Attend.
 	Elsewhere Elsewhere
+	// Labels are what this runtime is known by among the hosts of such an engine: requests that
+	// name others are refused.
+	Labels []string
 	// AtOnce bounds how many jobs of the store run at once, in all processes that
 	// have it; those above it are queued. 0 is as many as the process may have files
 	// open for. See docs/production.md.

@@ -1,6 +1,7 @@
 package adroit
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -73,6 +74,11 @@ func (rt *Runtime) Resolve(ctx context.Context, r Request) (*Plan, error) {
 func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, error) {
 	if err := r.check(); err != nil {
 		return nil, err
+	}
+	for _, label := range r.Labels {
+		if !slices.Contains(rt.o.Labels, label) {
+			return nil, problem.Invalidf("a host gets it by temporal.labels of its configuration", "the request asks for a host with the label %q, and %s has %s", label, cmp.Or(r.Host, "this one"), cmp.Or(strings.Join(rt.o.Labels, ", "), "none"))
+		}
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -284,6 +290,8 @@ func (r *Request) check() error {
 	switch bad := badLimit(r.Limits); {
 	case r.Host != "" && r.Engine == "":
 		return problem.Invalidf("leave it out; only an engine of several hosts places jobs", "the request names the host %q, and all jobs of this runtime run here", r.Host)
+	case len(r.Labels) > 0 && r.Engine == "":
+		return problem.Invalidf("leave them out; only an engine of several hosts places jobs", "the request asks for a host with %s, and all jobs of this runtime run here", strings.Join(r.Labels, ", "))
 	case r.Base != "" && (r.Engine == "" || !r.Worktree || !fullHash(r.Base)):
 		return problem.Invalidf("leave it out", "the request names %q as the commit that it begins at; that takes a full hash, a worktree and an engine of several hosts", r.Base)
 	case bad != "":

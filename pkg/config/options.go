@@ -98,7 +98,7 @@ func (c *Config) Options(p Program) (adroit.Options, error) {
 			Servers: c.LanguageServers(), NoDiagnostics: c.Diagnostics == "off",
 			Sandbox: confine, Network: c.Network.guard(), Names: c.Names(), Secrets: hide,
 		},
-		Storage:      adroit.Storage{Data: data, Store: p.store(data), CheckStore: checkStore(data, p.Version), AtOnce: c.Jobs.AtOnce},
+		Storage:      adroit.Storage{Data: data, Store: p.store(data), CheckStore: checkStore(data, p.Version), AtOnce: c.Jobs.AtOnce, Labels: c.Temporal.Labels},
 		Callbacks:    adroit.Callbacks{Hooks: c.hooksIn(c.getenv("HOME")), Warn: p.Warn},
 		Coordination: c.Coordinator.options(), Examine: adroit.ExaminationsOf(c.parts),
 	}

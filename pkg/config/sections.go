@@ -88,6 +88,7 @@ type Temporal struct {
 	APIKey     string      `yaml:"-"`        // the key itself, which only the environment has
 	KeyFile    string      `yaml:"key_file"` // encrypts what is sent; empty: nothing is encrypted
 	Store      string      `yaml:"store"`    // the directory of large payloads; empty: there is none
+	Labels     []string    `yaml:"labels"`   // of this machine as a host
 }
 
 // TemporalTLS is how the connection to Temporal is protected. One that sets anything uses TLS.

@@ -114,7 +114,7 @@ func runtime(ctx context.Context, data, agent string, model llm.Model, away adro
 		},
 		Models:  map[string]llm.Model{"script": model},
 		Model:   "script/turns",
-		Storage: adroit.Storage{Data: data, Store: sqlite.Store(data), Elsewhere: away}, Workspace: adroit.Workspace{Trust: data},
+		Storage: adroit.Storage{Data: data, Store: sqlite.Store(data), Elsewhere: away, Labels: []string{filepath.Base(data)}}, Workspace: adroit.Workspace{Trust: data},
 		Definitions: adroit.Definitions{
 			Literals: literals, Workflows: []flow.Workflow{lead},
 			Pipelines: []agents.Layer{{Name: "test", FS: fstest.MapFS{"line.yaml": {Data: []byte(lineFile)}}}},
@@ -820,6 +820,47 @@ func TestCommands(t *testing.T) {
 	command(0, "cancelled", "jobs", "cancel", second)
 	command(0, "removed", "jobs", "rm", second)
 	command(2, "no such job", "jobs", "show", second)
+}
+
+// TestPlacement places jobs from the command line: by the name of a host, and by its labels.
+func TestPlacement(t *testing.T) {
+	r := newRig(t, "text: Done.")
+	if err := os.Mkdir(r.file("other"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	second, host := r.workFor("other", "worker")
+	t.Cleanup(func() { r.kill(second) })
+	env := map[string]string{"HOME": r.dir, "ADROIT_HOME": r.file("client"), "TEMPORAL_ADDRESS": r.address}
+	run := func(code int, args ...string) (out, shown string) {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		p := cli.Program{Parts: parts.All(), Stdout: &stdout, Stderr: &stderr, Getenv: func(name string) string { return env[name] }, Engine: func(ctx context.Context, at config.Temporal) (cli.Engine, error) {
+			return Dial(ctx, at)
+		}}
+		args = append([]string{"run", "-d", "--engine", "temporal", "-C", r.file("workspace")}, args...)
+		if got := p.Run(t.Context(), append(args, "worker", "Go.")...); got != code {
+			t.Errorf("%q ends with %d: %s", args, got, &stderr)
+		}
+		return strings.TrimSpace(stdout.String()), stderr.String()
+	}
+	for _, c := range []struct {
+		args []string
+		host string
+	}{{[]string{"--host", r.host}, r.host}, {[]string{"--host", host}, host}, {[]string{"--label", "data"}, r.host}, {[]string{"--label", "other"}, host}} {
+		id, _ := run(0, c.args...)
+		d, err := r.Job(t.Context(), id)
+		if err != nil || d.Config.Host != c.host {
+			t.Errorf("%q runs on %+v, %v, want %s", c.args, d, err, c.host)
+		}
+	}
+	for _, args := range [][]string{{"--label", "data", "--label", "other"}, {"--host", host, "--label", "data"}} {
+		if _, shown := run(2, args...); !strings.Contains(shown, "asks for a host with the label") {
+			t.Errorf("%q: %s", args, shown)
+		}
+	}
+	if _, shown := run(1, "--host", "nowhere"); !strings.Contains(shown, "nowhere") {
+		t.Errorf("a host that is not there: %s", shown)
+	}
 }
 
 // TestClient holds the suite of every client against jobs on a real server: what is asked for

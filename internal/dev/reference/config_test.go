@@ -112,6 +112,7 @@ var settings = withParts([]word{
 	{"temporal.api_key_file", "The file with the API key of the cluster, which only its user may read. TEMPORAL_API_KEY, which has the key itself, is used if it is left out"},
 	{"temporal.key_file", "The file with the keys that encrypt prompts, results and questions on their way through Temporal; `adroit worker key` makes it. All hosts have the same; see [operating](production.md#safe)"},
 	{"temporal.store", "The directory for payloads of more than 128 KB, which all hosts share. Without it, what has more than 1 MB fails as too_big"},
+	{"temporal.labels", "What this machine has as a host, in words of your own: `adroit run --label` takes a host that has all that it names"},
 	{"jobs.at_once", "How many jobs of the data directory run at once, in all processes; the others are queued and start by themselves, the oldest first. `--at-once` goes before. If left out, the limit of open files bounds them; see [operating](production.md)"},
 })
 

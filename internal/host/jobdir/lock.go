@@ -131,6 +131,8 @@ type Config struct {
 	// Host is where the steps of a job with an Engine are performed; in a request, where
 	// they shall be. Empty in a request: on any.
 	Host string `json:"host,omitempty"`
+	// Labels are what a host must have to take the request: see temporal.labels.
+	Labels []string `json:"labels,omitempty"`
 
 	BaseURL string        `json:"base_url,omitempty"`      // of the model's provider
 	Trust   bool          `json:"trust_project,omitempty"` // use all that the workspace brings

@@ -154,6 +154,7 @@ func (q *runCommand) add(cmd *cobra.Command) {
 	f.BoolVarP(&q.detach, "detach", "d", false, "run in the background and print the job's id")
 	f.BoolVar(&q.Worktree, "worktree", false, "work in a git worktree of the last commit, on a branch of its own; see jobs merge")
 	f.StringVar(&q.Host, "host", "", "with --engine temporal: run on this host")
+	f.StringArrayVar(&q.Labels, "label", nil, "with --engine temporal: run on a host that has this label (config: temporal.labels)")
 	f.StringVar(&q.Record, "record", "", "keep what the model answers in this new file; -m script:FILE plays it")
 	f.StringVar(&q.Test, "test", "", "the command that runs the project's tests, as in --test \"make check\"; else that of the configuration, the project, or what is found")
 	f.StringVar(&q.Memory, "memory", "", "what is recalled of earlier jobs: project, user, off; else what the agent's file says")
