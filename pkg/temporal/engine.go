@@ -26,9 +26,13 @@ type engine struct {
 	ended error
 }
 
-// How soon a worker that died is noticed, and a cancel reaches a step; and how long a step
+// How soon a worker that died is noticed, and how long a step
 // waits for its host before the job shows that the host is away.
 const heartbeat, hostPatience = 5 * time.Second, 20 * time.Second
+
+// beat is how often a step that is performed reports so: the answer carries the cancel. The SDK
+// would keep reports back for four fifths of the heartbeat timeout.
+const beat = time.Second
 
 // Do implements flow.Engine.
 func (e *engine) Do(s flow.Step) (json.RawMessage, error) {

@@ -216,8 +216,8 @@ func (w *Worker) on(c client.Client) *Worker {
 	}
 	w.ctx, w.stop = context.WithCancelCause(context.Background())
 	w.open = map[string]*held{}
-	shared := worker.New(c, w.o.Queue, worker.Options{Identity: w.o.Host, StickyScheduleToStartTimeout: 2 * time.Second, WorkerStopTimeout: 5 * time.Second})
-	own := worker.New(c, w.o.Host, worker.Options{Identity: w.o.Host, DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: w.o.AtOnce, WorkerStopTimeout: drainTime})
+	shared := worker.New(c, w.o.Queue, worker.Options{Identity: w.o.Host, StickyScheduleToStartTimeout: 2 * time.Second, WorkerStopTimeout: 5 * time.Second, MaxHeartbeatThrottleInterval: beat})
+	own := worker.New(c, w.o.Host, worker.Options{Identity: w.o.Host, DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: w.o.AtOnce, WorkerStopTimeout: drainTime, MaxHeartbeatThrottleInterval: beat})
 	w.register(shared, own)
 	w.workers = []worker.Worker{shared, own}
 	w.describe = c.DescribeWorkflowExecution
@@ -464,7 +464,7 @@ func (w *Worker) explain(id string, err error) error {
 
 // openJob begins to work for a job, which may have to wait for its place among those of the host.
 func (w *Worker) openJob(ctx context.Context, o opening) (*opened, error) {
-	defer every(heartbeat/3, func() { activity.RecordHeartbeat(ctx) })()
+	defer every(beat, func() { activity.RecordHeartbeat(ctx) })()
 	defer context.AfterFunc(ctx, func() {
 		if errors.As(context.Cause(ctx), new(*temporal.CanceledError)) {
 			w.leave(o.Job, jobs.ErrStopped)
@@ -532,7 +532,7 @@ func every(d time.Duration, f func()) (stop func()) {
 // perform performs a step in the session of its job. Only a cancel stops it: an attempt that
 // Temporal has given up is found by the next one, which waits for it or gets its outcome.
 func (w *Worker) perform(ctx context.Context, t task) (o Outcome, err error) {
-	defer every(heartbeat/3, func() { activity.RecordHeartbeat(ctx) })()
+	defer every(beat, func() { activity.RecordHeartbeat(ctx) })()
 	s, err := w.session(opening{Job: t.Step.Job, AtOnce: t.AtOnce})
 	if err != nil {
 		return o, w.explain(t.Step.Job, err)
@@ -560,7 +560,7 @@ func (w *Worker) perform(ctx context.Context, t task) (o Outcome, err error) {
 
 // finish records how a job has ended.
 func (w *Worker) finish(ctx context.Context, end End) (recorded, error) {
-	defer every(heartbeat/3, func() { activity.RecordHeartbeat(ctx) })()
+	defer every(beat, func() { activity.RecordHeartbeat(ctx) })()
 	return w.record(ctx, end)
 }
 
