@@ -32,6 +32,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/api"
 	"github.com/adroit-run/adroit/pkg/config"
@@ -371,7 +372,7 @@ func (t *Cluster) awayHosts(ctx context.Context, polling []string) ([]string, er
 var errAway = errors.New("it does not answer: no worker of it polls Temporal")
 
 func away(host string) error {
-	return problem.WithHint(fmt.Errorf("the host %s: %w", host, errAway), "adroit worker, in its data directory, makes it answer; its jobs wait for it")
+	return problem.WithHint(fmt.Errorf("the host %s: %w", host, errAway), hint.Command("worker")+", in its data directory, makes it answer; its jobs wait for it")
 }
 
 // answer explains why a host gave no answer.

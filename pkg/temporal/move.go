@@ -77,9 +77,15 @@ func (r *remote) move(ctx context.Context, ref string, o adroit.RetryOptions) (*
 type past struct {
 	placed Placed
 	asks   []json.RawMessage // of its models
-	after  []string          // tools called since the last of them, and how far it is known
+	after  []*unseen           // calls of tools since the last of them
 	acts   map[string]bool   // tools that may change the workspace
 	lost   []string          // calls that have, or may have
+}
+
+// An unseen is a call whose result no model has seen.
+type unseen struct {
+	tool  string
+	ended bool // else it may or may not have happened
 }
 
 // past reads the histories of all executions of a job, the oldest first.
@@ -115,7 +121,7 @@ func (t *Cluster) past(ctx context.Context, id string) (*past, error) {
 }
 
 func (t *Cluster) read(ctx context.Context, p *past, of *common.WorkflowExecution) error {
-	kinds, open := map[int64]string{}, map[int64]int{} // by event: of activities, and where in after
+	kinds, open := map[int64]string{}, map[int64]*unseen{} // by event, of activities
 	value := func(in *common.Payloads, v any) error {
 		plain, err := t.decode(in.GetPayloads())
 		if err == nil {
@@ -143,8 +149,8 @@ func (t *Cluster) read(ctx context.Context, p *past, of *common.WorkflowExecutio
 				continue
 			}
 			p.call(now.Step)
-			open[ev.GetEventId()] = len(p.after)
-			p.after = append(p.after, now.Step.Name+": it may or may not have happened")
+			open[ev.GetEventId()] = &unseen{tool: now.Step.Name}
+			p.after = append(p.after, open[ev.GetEventId()])
 		}
 		if done := ev.GetActivityTaskCompletedEventAttributes(); done != nil {
 			switch at := done.GetScheduledEventId(); kinds[at] {
@@ -163,8 +169,8 @@ func (t *Cluster) read(ctx context.Context, p *past, of *common.WorkflowExecutio
 					return err
 				}
 			case turn.ToolStep:
-				if i, ok := open[at]; ok && i < len(p.after) {
-					p.after[i] = strings.TrimSuffix(p.after[i], "it may or may not have happened") + "it has ended"
+				if call := open[at]; call != nil {
+					call.ended = true
 				}
 			}
 		}
@@ -225,7 +231,11 @@ func (p *past) missing(host, from string, base bool) string {
 		}
 	}
 	if len(p.after) > 0 {
-		out += " Calls whose results you have not seen:\n* " + strings.Join(p.after, "\n* ") + "\nDo not repeat one that must not happen twice before you have looked."
+		out += " Calls whose results you have not seen:\n"
+		for _, call := range p.after {
+			out += "* " + call.tool + map[bool]string{true: ": it has ended\n", false: ": it may or may not have happened\n"}[call.ended]
+		}
+		out += "Do not repeat one that must not happen twice before you have looked."
 	}
 	return strings.TrimSpace(out)
 }

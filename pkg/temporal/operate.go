@@ -23,6 +23,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/config"
 )
 
@@ -253,7 +254,7 @@ func (c *checkup) check(ctx context.Context, at config.Temporal) {
 	}
 	hosts, err := t.hosts(ctx, 0)
 	if c.is("workers", err, "%d hosts poll: %s", len(hosts), strings.Join(hosts, ", ")) && len(hosts) == 0 {
-		c.line("warn", "workers", "jobs wait for one: adroit worker")
+		c.line("warn", "workers", "jobs wait for one: %s", hint.Command("worker"))
 	}
 	if n, err := c.stuck(ctx, t); err != nil || n == 0 {
 		c.is("jobs", err, "a worker can go on with each; one with which none can, after a panic or with another program, would be named here and wait")
@@ -275,7 +276,7 @@ func late(skew time.Duration) error {
 func (t *Cluster) probe(ctx context.Context) (skew time.Duration, err error) {
 	sent := strings.Repeat(rand.Text()+"\n", 2*storedFrom/27+1)
 	before := time.Now()
-	run, err := t.c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: "adroit.doctor", WorkflowExecutionTimeout: time.Minute, StaticSummary: "adroit worker doctor"}, "adroit.doctor", sent)
+	run, err := t.c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: "adroit.doctor", WorkflowExecutionTimeout: time.Minute, StaticSummary: hint.Name("worker doctor")}, "adroit.doctor", sent)
 	if err != nil {
 		return 0, err
 	}
