@@ -467,6 +467,10 @@ func (a *app) newWorker() *cobra.Command {
 		cmd.AddCommand(a.Worker(a.whereabouts)...)
 	case a.Program.Engine == nil: // adroit-worker judges the rest
 		cmd.Args, cmd.FParseErrWhitelist.UnknownFlags = cobra.ArbitraryArgs, true
+		cmd.SetHelpFunc(func(c *cobra.Command, args []string) { // it knows the commands below
+			_ = a.handOver(c) // it is not there: this help has to do
+			c.Parent().HelpFunc()(c, args)
+		})
 	}
 	return cmd
 }
