@@ -41,6 +41,7 @@ type app struct {
 	server  string // of the flag; see served
 	engine  string // of the flag; see runsElsewhere
 	local   bool   // no server does it
+	serves  bool   // the command is a server: of the engine's jobs, if there is one
 	looks   bool   // the command only looks at jobs
 
 	out      *kit.Output
@@ -361,8 +362,9 @@ type Engine interface {
 
 // runsElsewhere reports whether jobs are run by another engine than this process.
 func (a *app) runsElsewhere() bool {
-	if a.local || a.engine != "" || a.served() != "" {
-		return !a.local && a.engine == "temporal"
+	local := a.local && !a.serves
+	if local || a.engine != "" || a.served() != "" {
+		return !local && a.engine == "temporal"
 	}
 	c, err := a.config()
 	return err == nil && c.Engine == "temporal"

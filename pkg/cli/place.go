@@ -120,7 +120,7 @@ var looking = map[string]bool{
 
 // stayLocal makes local commands ignore ADROIT_SERVER and refuse --server.
 func (a *app) stayLocal(cmd *cobra.Command, _ []string) error {
-	a.looks = looking[path(cmd)]
+	a.looks, a.serves = looking[path(cmd)], path(cmd) == "serve"
 	if !isLocal(cmd) {
 		return nil
 	}

@@ -77,7 +77,7 @@ func (r *remote) move(ctx context.Context, ref string, o adroit.RetryOptions) (*
 type past struct {
 	placed Placed
 	asks   []json.RawMessage // of its models
-	after  []*unseen           // calls of tools since the last of them
+	after  []*unseen         // calls of tools since the last of them
 	acts   map[string]bool   // tools that may change the workspace
 	lost   []string          // calls that have, or may have
 }

@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -33,6 +35,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/adroit/adroittest"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/api"
 	"github.com/adroit-run/adroit/pkg/cli"
 	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -831,6 +834,57 @@ func TestCommands(t *testing.T) {
 	command(0, "cancelled", "jobs", "cancel", second)
 	command(0, "removed", "jobs", "rm", second)
 	command(2, "no such job", "jobs", "show", second)
+}
+
+// TestServe has adroit serve offer the jobs of the cluster, not those of its own process.
+func TestServe(t *testing.T) {
+	r := newRig(t, "text: Done.")
+	id := r.begin(executor.ApproveAll)
+	r.ended(id, jobs.Done)
+	token := strings.Repeat("t", 40)
+	env := map[string]string{"HOME": r.dir, "ADROIT_HOME": r.file("client"), "TEMPORAL_ADDRESS": r.address, "ADROIT_TOKEN": token}
+	in, out := io.Pipe()
+	p := cli.Program{Parts: parts.All(), Stdout: io.Discard, Stderr: out, Getenv: func(name string) string { return env[name] }, Engine: func(ctx context.Context, at config.Temporal) (cli.Engine, error) {
+		return Dial(ctx, at)
+	}}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() {
+		ended <- p.Run(ctx, "serve", "--engine", "temporal", "--listen", "127.0.0.1:0", "-C", r.file("workspace"))
+		out.Close()
+	}()
+	defer func() { stop(); <-ended }()
+	lines := bufio.NewReader(in)
+	line, err := lines.ReadString('\n')
+	_, rest, ok := strings.Cut(line, "listening on ")
+	if err != nil || !ok {
+		t.Fatalf("%q, %v", line, err)
+	}
+	go io.Copy(io.Discard, lines) //nolint:errcheck // it ends with the server
+	url, _, _ := strings.Cut(rest, ";")
+	c := api.NewClient(url, &http.Client{Transport: bearer(token)})
+	d, err := c.Job(t.Context(), id)
+	if err != nil || d.Config.Engine != "temporal" || d.Config.Host != r.host {
+		t.Errorf("the server has %+v, %v", d, err)
+	}
+	q := adroit.Request{Target: "worker"}
+	q.Prompt, q.Dir = "Again.", r.file("workspace")
+	s, err := c.Submit(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err = r.Job(t.Context(), s.Job.ID); err != nil || d.Config.Host != r.host {
+		t.Errorf("the request went to %+v, %v", d, err)
+	}
+}
+
+// A bearer sends a token with each request.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // TestPlacement places jobs from the command line: by the name of a host, and by its labels.
