@@ -252,20 +252,9 @@ func (d *Doctor) check(ctx context.Context) []Finding {
 	ledgers := 0
 	for _, j := range list {
 		known[j.ID] = true
-		led, err := jobdir.OpenLedger(d.Jobs, j.ID)
-		if err == nil && led != nil {
-			ledgers++
-			err = led.Verify(ctx)
-			_ = led.Close() // it was read only
-		} else if err == nil && d.RecordGone != nil {
-			var gone string
-			if gone, err = d.RecordGone(ctx, j.ID); err == nil && gone != "" {
-				err = errors.New(gone)
-			}
-		}
-		if err != nil {
-			out = append(out, Finding{Name: name, Status: Broken, What: fmt.Sprintf("%s: %v", j.ID, err), Do: "undo of this job is incomplete; " + remedy})
-		}
+		n, found := d.records(ctx, j.ID, remedy)
+		ledgers += n
+		out = append(out, found...)
 	}
 	for _, err := range jobdir.Disconnected(d.Jobs, list) {
 		do := ""
@@ -289,4 +278,25 @@ func (d *Doctor) check(ctx context.Context) []Finding {
 		out = append(out, Finding{Name: name, Status: Fine, What: "database and " + spelling.Plural(ledgers, "record") + " of changes"})
 	}
 	return out
+}
+
+// records reads the records of changes of a job, and counts them.
+func (d *Doctor) records(ctx context.Context, id, remedy string) (count int, out []Finding) {
+	const name = "check"
+	count, own, faults := jobdir.VerifyLedgers(ctx, d.Jobs, id)
+	if !own && d.RecordGone != nil {
+		if gone, err := d.RecordGone(ctx, id); err != nil {
+			faults = append(faults, &jobdir.RecordError{Err: err})
+		} else if gone != "" {
+			faults = append(faults, &jobdir.RecordError{Err: errors.New(gone)})
+		}
+	}
+	for _, f := range faults {
+		do := "undo of this job is incomplete; " + remedy
+		if f.Copy != "" {
+			do = "what that sub-agent changed may be brought back incompletely; " + remedy
+		}
+		out = append(out, Finding{Name: name, Status: Broken, What: fmt.Sprintf("%s: %v", id, f), Do: do})
+	}
+	return count, out
 }

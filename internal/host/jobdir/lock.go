@@ -2,6 +2,7 @@ package jobdir
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -244,6 +245,54 @@ func OpenLedger(data, id string) (*ledger.Ledger, error) {
 // OpenTreeLedger is like OpenLedger, for the worktree of one of a job's sub-agents.
 func OpenTreeLedger(data, job, name string) (*ledger.Ledger, error) {
 	return openLedger(treeHome(data, job, name))
+}
+
+// A RecordError is what is wrong with one ledger of a job: that of its own changes, or of the changes in
+// the copy of one of its sub-agents, which has Copy's name.
+type RecordError struct {
+	Copy string // empty: the job's own
+	Err  error
+}
+
+func (e *RecordError) Error() string {
+	if e.Copy == "" {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("in the copy %s of a sub-agent: %v", e.Copy, e.Err)
+}
+
+func (e *RecordError) Unwrap() error { return e.Err }
+
+// VerifyLedgers reads all data for undo of a job: its own, and those of the copies of its sub-agents, removed
+// ones too, whose steps are shown. own reports whether the job has a ledger of its own, and count is how
+// many there are.
+func VerifyLedgers(ctx context.Context, data, id string) (count int, own bool, faults []*RecordError) {
+	names := []string{""}
+	homes, err := os.ReadDir(filepath.Dir(treeHome(data, id, "x")))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		faults = append(faults, &RecordError{Err: err})
+	}
+	for _, e := range homes {
+		names = append(names, e.Name())
+	}
+	for _, name := range names {
+		home := filepath.Join(data, "jobs", id)
+		if name != "" {
+			home = treeHome(data, id, name)
+		}
+		led, err := openLedger(home)
+		if err == nil && led != nil {
+			err = errors.Join(led.Verify(ctx), led.Close())
+		}
+		if led != nil || err != nil {
+			count++
+			own = own || name == ""
+		}
+		if err != nil {
+			faults = append(faults, &RecordError{name, err})
+		}
+	}
+	return count, own, faults
 }
 
 func openLedger(home string) (*ledger.Ledger, error) {
