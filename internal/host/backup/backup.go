@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path"
@@ -17,6 +18,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/work/ledger"
@@ -115,11 +118,11 @@ func writeBackup(ctx context.Context, data, tmp string, to io.Writer, compress b
 	if err != nil {
 		return nil, err
 	}
-	names, err := backupNames(ctx, root)
+	names, marks, err := backupNames(ctx, root)
 	if err != nil {
 		return nil, err
 	}
-	m.Files = len(names)
+	m.Files = len(names) + len(marks)
 	b, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
@@ -152,6 +155,15 @@ func writeBackup(ctx context.Context, data, tmp string, to io.Writer, compress b
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(marks)) {
+		b, err := json.Marshal(marks[dir])
+		if err == nil {
+			err = addBytes(w, path.Join(dir, ledger.MarksFile), b)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	return m, nil
@@ -209,10 +221,14 @@ func addNote(w *tar.Writer, name string, note []byte) error {
 	if note == nil {
 		note = ledger.LengthNote(0)
 	}
-	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(note)), ModTime: time.Now(), Format: tar.FormatPAX}); err != nil {
+	return addBytes(w, name, note)
+}
+
+func addBytes(w *tar.Writer, name string, b []byte) error {
+	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(b)), ModTime: time.Now(), Format: tar.FormatPAX}); err != nil {
 		return err
 	}
-	_, err := w.Write(note)
+	_, err := w.Write(b)
 	return err
 }
 
@@ -250,10 +266,16 @@ func inLedger(name, file string) bool {
 	return slices.ContainsFunc(ledgers, func(dir string) bool { ok, _ := path.Match(dir+file, name); return ok })
 }
 
-// backupNames lists the files of a backup besides the database.
-func backupNames(ctx context.Context, root *os.Root) ([]string, error) {
-	var names []string
-	err := rootfs.WalkDir(root, ".", func(p string, d *rootfs.Entry, err error) error {
+// backupNames lists the files of a backup besides the database, and what it lists in place of marks in the
+// upper layers of overlays, by their directories.
+func backupNames(ctx context.Context, root *os.Root) (names []string, marks map[string]*ledger.Marks, err error) {
+	marks = map[string]*ledger.Marks{}
+	top, err := root.Open(".")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer top.Close()
+	err = rootfs.WalkDir(root, ".", func(p string, d *rootfs.Entry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -263,16 +285,70 @@ func backupNames(ctx context.Context, root *os.Root) ([]string, error) {
 			return err
 		case p == ".":
 			return nil
-		case leftOut(p), d.Type()&fs.ModeSymlink != 0 && !belongsToTree(p):
+		case leftOut(p), d.Type()&fs.ModeSymlink != 0 && !mayBeLink(p):
 			if d.IsDir() {
 				return fs.SkipDir
 			}
 			return nil
 		}
+		if upper, _ := below(p, uppers...); upper != "" {
+			if kept, err := addMarks(int(top.Fd()), p, upper, marks); err != nil || !kept {
+				return err
+			}
+		}
+		if dir, name := path.Split(p); name == ledger.MarksFile && slices.ContainsFunc(uppers, func(u string) bool { ok, _ := path.Match(path.Dir(path.Dir(u)), path.Clean(dir)); return ok }) {
+			return readMarks(root, path.Clean(dir), marks)
+		}
 		names = append(names, p)
 		return nil
 	})
-	return names, err
+	maps.DeleteFunc(marks, func(_ string, m *ledger.Marks) bool { return m.Empty() })
+	return names, marks, err
+}
+
+// addMarks adds to the lists what the file at p, in the upper layer upper, has for them. kept reports
+// whether the backup has the file itself.
+func addMarks(top int, p, upper string, marks map[string]*ledger.Marks) (kept bool, err error) {
+	dir, name, err := rootfs.OpenParent(top, p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil // joined meanwhile
+	}
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(dir)
+	m := marksOf(marks, path.Dir(upper))
+	kept, err = m.Add(dir, name, strings.TrimPrefix(p, upper+"/"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return kept, err
+}
+
+// readMarks adds the list that an earlier backup brought to the overlay in dir.
+func readMarks(root *os.Root, dir string, marks map[string]*ledger.Marks) error {
+	old := &ledger.Marks{}
+	b, err := root.ReadFile(path.Join(dir, ledger.MarksFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, old)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path.Join(dir, ledger.MarksFile), err)
+	}
+	m := marksOf(marks, dir)
+	m.Removed, m.Opaque = append(m.Removed, old.Removed...), append(m.Opaque, old.Opaque...)
+	m.Copied, m.Missing = append(m.Copied, old.Copied...), append(m.Missing, old.Missing...)
+	return nil
+}
+
+func marksOf(all map[string]*ledger.Marks, dir string) *ledger.Marks {
+	if all[dir] == nil {
+		all[dir] = &ledger.Marks{}
+	}
+	return all[dir]
 }
 
 // leftOut reports whether a file besides the database is left out of backups: files that grant
@@ -291,18 +367,33 @@ func leftOut(p string) bool {
 	return slices.ContainsFunc([]string{".token-", "new-", "replaced-"}, func(head string) bool { return strings.HasPrefix(first, head) })
 }
 
-// belongsToTree reports whether a name lies in a worktree. Only there may a link be: everywhere
-// else it would redirect adroit's writes.
-func belongsToTree(p string) bool {
-	for _, trees := range []string{"worktrees/*/", "jobs/*/trees/*/"} {
-		n := strings.Count(trees, "/")
-		if parts := strings.SplitN(p, "/", n+1); len(parts) == n+1 {
-			if ok, _ := path.Match(trees, strings.Join(parts[:n], "/")+"/"); ok {
-				return true
-			}
+// The directories of worktrees, and of what killed commands changed and no tree has yet.
+var (
+	trees  = []string{"worktrees/*", "jobs/*/trees/*"}
+	uppers = []string{"jobs/*/ledger/overlays/*/upper", "jobs/*/trees/*/ledger/overlays/*/upper"}
+)
+
+// mayBeLink reports whether a name lies in a worktree, or in what a command changed. Only there may a
+// link be: everywhere else it would redirect adroit's writes.
+func mayBeLink(p string) bool {
+	_, in := below(p, slices.Concat(trees, uppers)...)
+	return in
+}
+
+// below returns which directory, of those with one of the patterns, a name lies in.
+func below(p string, patterns ...string) (dir string, in bool) {
+	parts := strings.Split(p, "/")
+	for _, pattern := range patterns {
+		n := strings.Count(pattern, "/") + 1
+		if len(parts) <= n {
+			continue
+		}
+		dir := strings.Join(parts[:n], "/")
+		if ok, _ := path.Match(pattern, dir); ok {
+			return dir, true
 		}
 	}
-	return false
+	return "", false
 }
 
 // addFile adds a file as long as it is now, at most the first bytes of it.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -150,12 +151,8 @@ func extract(ctx context.Context, file, dir string, m *Manifest) error {
 		return err
 	}
 	r := tar.NewReader(in)
-	type stamp struct {
-		name string
-		mode fs.FileMode
-		time time.Time
-	}
 	var dirs []stamp
+	links := map[string]string{}
 	for first := true; ; first = false {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -179,15 +176,15 @@ func extract(ctx context.Context, file, dir string, m *Manifest) error {
 		switch {
 		case name != databaseFile && leftOut(name):
 			return fmt.Errorf("it has %s, which no backup of adroit has: somebody else has put it in; nothing is restored", strconv.Quote(h.Name))
-		case h.Typeflag == tar.TypeSymlink && !belongsToTree(name):
-			return fmt.Errorf("it has the link %s, and backups have links only in worktrees: somebody else has put it in; nothing is restored", strconv.Quote(h.Name))
+		case h.Typeflag == tar.TypeSymlink && !mayBeLink(name):
+			return fmt.Errorf("it has the link %s, and backups have links only in worktrees and in the changes of killed commands: somebody else has put it in; nothing is restored", strconv.Quote(h.Name))
 		}
 		switch h.Typeflag {
 		case tar.TypeDir:
 			err = root.MkdirAll(h.Name, 0o700)
 			dirs = append(dirs, stamp{h.Name, h.FileInfo().Mode().Perm(), h.ModTime})
 		case tar.TypeSymlink:
-			err = root.Symlink(h.Linkname, h.Name)
+			links[name] = h.Linkname
 		case tar.TypeReg:
 			err = extractFile(root, r, h)
 		default:
@@ -199,6 +196,24 @@ func extract(ctx context.Context, file, dir string, m *Manifest) error {
 	}
 	if _, err := root.Lstat(databaseFile); err != nil {
 		return errors.New("it has no database; it may have been cut short")
+	}
+	return settle(root, links, dirs)
+}
+
+// A stamp has the mode and the time that a directory of an archive gets in the end.
+type stamp struct {
+	name string
+	mode fs.FileMode
+	time time.Time
+}
+
+// settle makes the links of an archive, after all its files, so that none is written through a link, and
+// completes its directories.
+func settle(root *os.Root, links map[string]string, dirs []stamp) error {
+	for _, name := range slices.Sorted(maps.Keys(links)) {
+		if err := root.Symlink(links[name], name); err != nil {
+			return err
+		}
 	}
 	for _, d := range slices.Backward(dirs) { // a directory may be read-only
 		if err := errors.Join(root.Chmod(d.name, d.mode), root.Chtimes(d.name, d.time, d.time)); err != nil {

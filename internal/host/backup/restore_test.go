@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,6 +48,9 @@ func TestForeignArchive(t *testing.T) {
 		{tar.Header{Name: "worktrees/w/../../jobs", Typeflag: tar.TypeSymlink, Linkname: outside}, `it has the link`},
 		{tar.Header{Name: "jobs/J1/trees/t", Typeflag: tar.TypeSymlink, Linkname: outside}, `it has the link "jobs/J1/trees/t"`},
 		{tar.Header{Name: "jobs/J1/x", Typeflag: tar.TypeLink, Linkname: "adroit.db"}, `has a type that backups do not have`},
+		{tar.Header{Name: "jobs/J1/ledger/overlays/1/upper", Typeflag: tar.TypeSymlink, Linkname: outside}, `it has the link "jobs/J1/ledger/overlays/1/upper"`},
+		{tar.Header{Name: "jobs/J1/ledger/overlays/1/upper/l", Typeflag: tar.TypeChar}, `has a type that backups do not have`},
+		{tar.Header{Name: "jobs/J1/ledger/overlays/1/upper/l", Typeflag: tar.TypeSymlink, Linkname: "a"}, ""},
 		{tar.Header{Name: "worktrees/w/l", Typeflag: tar.TypeSymlink, Linkname: "a"}, ""},
 		{tar.Header{Name: "jobs/J1/trees/t/l", Typeflag: tar.TypeSymlink, Linkname: "a"}, ""},
 		{tar.Header{Name: "trust.json", Typeflag: tar.TypeReg}, ""},
@@ -68,7 +72,7 @@ func TestForeignArchive(t *testing.T) {
 		}
 		put(tar.Header{Name: manifestFile, Typeflag: tar.TypeReg}, manifest)
 		put(tar.Header{Name: databaseFile, Typeflag: tar.TypeReg}, database)
-		for _, dir := range []string{"worktrees", "worktrees/w", "jobs/J1/trees/t"} {
+		for _, dir := range []string{"worktrees", "worktrees/w", "jobs/J1/trees/t", "jobs/J1/ledger/overlays/1/upper"} {
 			if parent, _, _ := strings.Cut(dir, "/"); c.want == "" && strings.HasPrefix(c.entry.Name, parent) {
 				put(tar.Header{Name: dir, Typeflag: tar.TypeDir}, nil)
 			}
@@ -95,6 +99,47 @@ func TestForeignArchive(t *testing.T) {
 			if left, _ := filepath.Glob(filepath.Join(to, "*")); len(left) > 0 {
 				t.Errorf("%s: left %v", c.entry.Name, left)
 			}
+		}
+	}
+}
+
+// No file is written through a link of the archive, whatever the order of its entries: its name would be
+// checked, and not that which the link leads to.
+func TestNothingIsWrittenThroughLinks(t *testing.T) {
+	data := t.TempDir()
+	for _, e := range []struct {
+		link tar.Header
+		file string
+	}{
+		{tar.Header{Name: "worktrees/w/l", Typeflag: tar.TypeSymlink, Linkname: "../.."}, "worktrees/w/l/adroit.token"},
+		{tar.Header{Name: "jobs/J1/ledger/overlays/1/upper/l", Typeflag: tar.TypeSymlink, Linkname: "../../../../../.."}, "jobs/J1/ledger/overlays/1/upper/l/adroit.token"},
+		{tar.Header{Name: "worktrees/w/t", Typeflag: tar.TypeSymlink, Linkname: "../../adroit.token"}, "worktrees/w/t"},
+	} {
+		var b bytes.Buffer
+		w := tar.NewWriter(&b)
+		for _, h := range []tar.Header{{Name: manifestFile, Typeflag: tar.TypeReg, Size: 2}, {Name: path.Dir(e.link.Name), Typeflag: tar.TypeDir, Mode: 0o700}, e.link, {Name: e.file, Typeflag: tar.TypeReg}} {
+			h.Mode |= 0o600
+			if err := w.WriteHeader(&h); err != nil {
+				t.Fatal(err)
+			}
+			if h.Size > 0 {
+				if _, err := w.Write([]byte("{}")); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "a.tar")
+		if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := extract(t.Context(), file, data, &Manifest{}); err == nil {
+			t.Errorf("%s: it is taken", e.file)
+		}
+		if _, err := os.Lstat(filepath.Join(data, "adroit.token")); err == nil {
+			t.Errorf("%s: it is written through the link", e.file)
 		}
 	}
 }

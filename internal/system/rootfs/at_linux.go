@@ -87,13 +87,18 @@ func SetTimesAt(dir int, name string, atime, mtime unix.Timespec) error {
 	return unix.UtimesNanoAt(dir, name, []unix.Timespec{atime, mtime}, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// HasAttrAt reports whether the file of a name has an extended attribute.
-func HasAttrAt(dir int, name, attr string) bool {
+// AttrAt returns an extended attribute of the file of a name, and whether there is one. A value of more
+// than 255 bytes is returned empty.
+func AttrAt(dir int, name, attr string) (value string, there bool) {
 	if oneName(name) != nil {
-		return false
+		return "", false
 	}
-	_, err := unix.Lgetxattr(fmt.Sprintf("/proc/self/fd/%d/%s", dir, name), attr, nil)
-	return err == nil
+	buf := make([]byte, 255)
+	n, err := unix.Lgetxattr(fmt.Sprintf("/proc/self/fd/%d/%s", dir, name), attr, buf)
+	if err != nil {
+		n = 0
+	}
+	return string(buf[:n]), err == nil || err == unix.ERANGE
 }
 
 // AttrsAt returns the extended attributes of the file of a name, access control lists and

@@ -28,6 +28,9 @@ func LinkFile(fd int, dir int, name string) error {
 	return unix.Fclonefileat(fd, dir, name, 0)
 }
 
+// AttrAt returns none.
+func AttrAt(int, string, string) (value string, there bool) { return "", false }
+
 // AttrsAt returns none: on these systems attributes are neither compared nor copied.
 func AttrsAt(int, string) map[string]string { return nil }
 

@@ -12,7 +12,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
@@ -183,6 +186,68 @@ func (s *Snapshot) Leave() {
 	delete(s.Ledger.active, s.File)
 }
 
+// MarksFile is the file in the directory of an overlay that has its Marks. Only a backup has one.
+const MarksFile = "marks.json"
+
+// Marks list what the upper layer of an overlay has in the form of devices, extended attributes and the
+// like, which cannot be made everywhere. A backup has this list in their place, and a join reads it. The paths
+// are those in the workspace.
+type Marks struct {
+	Removed []rootfs.RawName `json:"removed,omitempty"` // by the command
+	Opaque  []rootfs.RawName `json:"opaque,omitempty"`  // directories that have nothing of what the workspace has in them
+	Copied  []rootfs.RawName `json:"copied,omitempty"`  // changed copies of the workspace's files
+	Missing []rootfs.RawName `json:"missing,omitempty"` // FIFOs and sockets, which no backup has
+}
+
+// Add adds what the file of a name in the directory dir, at the path p of the layer, has for the list.
+// kept reports whether a backup also has the file itself.
+func (m *Marks) Add(dir int, name, p string) (kept bool, err error) {
+	st, err := rootfs.StatAt(dir, name)
+	if err != nil {
+		return false, err
+	}
+	switch rootfs.TypeOf(&st) {
+	case unix.S_IFCHR:
+		if st.Rdev == 0 {
+			m.Removed = append(m.Removed, rootfs.RawName(p))
+		}
+		return false, nil
+	case unix.S_IFIFO, unix.S_IFSOCK:
+		m.Missing = append(m.Missing, rootfs.RawName(p))
+		return false, nil
+	case unix.S_IFDIR:
+		if v, _ := rootfs.AttrAt(dir, name, "user.overlay.opaque"); v == "y" {
+			m.Opaque = append(m.Opaque, rootfs.RawName(p))
+		}
+	default:
+		if _, there := rootfs.AttrAt(dir, name, "user.overlay.origin"); there {
+			m.Copied = append(m.Copied, rootfs.RawName(p))
+		}
+	}
+	return true, nil
+}
+
+// Empty reports whether there is nothing in the list.
+func (m *Marks) Empty() bool {
+	return len(m.Removed)+len(m.Opaque)+len(m.Copied)+len(m.Missing) == 0
+}
+
+// ReadMarks reads the list of the overlay in dir, which is empty if there is none.
+func ReadMarks(dir string) (*Marks, error) {
+	m := &Marks{}
+	b, err := os.ReadFile(filepath.Join(dir, MarksFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, m)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("what the interrupted command removed is not known: %s: %w", filepath.Join(dir, MarksFile), err)
+	}
+	return m, nil
+}
+
 // A Waiting lists a command's changes that no tree has yet: the command was killed with its
 // runner, or its changes could not be brought into the workspace. [Ledger.Recover] brings them
 // there.
@@ -201,7 +266,7 @@ func FindWaiting(dir string) ([]Waiting, error) {
 	var all []Waiting
 	for _, note := range notes {
 		b, err := os.ReadFile(note)
-		var n struct{ Pending string }
+		var n struct{ Root, Pending string }
 		if errors.Is(err, fs.ErrNotExist) || err == nil && json.Unmarshal(b, &n) != nil {
 			continue // joined meanwhile, or no command began with it
 		} else if err != nil {
@@ -212,11 +277,31 @@ func FindWaiting(dir string) ([]Waiting, error) {
 		if w.Paths, err = leaves(w.Dir, n.Pending != "" && gone == nil); err != nil {
 			return nil, err
 		}
+		if w.Paths, err = withMarks(w.Paths, filepath.Dir(note), n.Root); err != nil {
+			return nil, err
+		}
 		if len(w.Paths) > 0 {
 			all = append(all, w)
 		}
 	}
 	return all, nil
+}
+
+// withMarks adds to the leaves of an upper layer what the list in dir has instead of it.
+func withMarks(names []string, dir, root string) ([]string, error) {
+	m, err := ReadMarks(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range m.Removed {
+		if _, err := os.Lstat(filepath.Join(root, string(p))); errors.Is(err, fs.ErrNotExist) {
+			continue // joined before a kill
+		}
+		names = slices.DeleteFunc(names, func(n string) bool { return strings.HasPrefix(string(p), n+"/") })
+		names = append(names, string(p))
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // leaves lists the names below dir that have none below them. Without empty, it leaves out

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,6 +30,9 @@ type Overlay struct {
 	led  *ledger.Ledger
 	dir  string
 	lock *os.File
+	// Of an overlay that a backup brought back, what its upper layer has no marks for; see ledger.Marks.
+	removed        map[string][]string // names, sorted, by their directories
+	opaque, copied map[string]bool
 }
 
 // A note has the data that join needs besides the upper layer. It is on disk before the command
@@ -241,6 +246,9 @@ func recoverOverlay(ctx context.Context, l *ledger.Ledger, note string) error {
 	if o.lock, err = lock.Create(filepath.Join(o.dir, "lock")); err != nil {
 		return fmt.Errorf("looking for interrupted commands: %w", err)
 	}
+	if err := o.readMarks(); err != nil {
+		return err
+	}
 	s, err := o.led.Reopen(o.Pending, o.Root)
 	if err != nil {
 		return err
@@ -251,6 +259,38 @@ func recoverOverlay(ctx context.Context, l *ledger.Ledger, note string) error {
 	}
 	l.AddNotes(r.Messages()...)
 	return nil
+}
+
+// readMarks reads what a backup lists in place of the upper layer's own marks.
+func (o *Overlay) readMarks() error {
+	m, err := ledger.ReadMarks(o.dir)
+	if err != nil {
+		return err
+	}
+	set := func(names []rootfs.RawName) map[string]bool {
+		all := map[string]bool{}
+		for _, n := range names {
+			all[string(n)] = true
+		}
+		return all
+	}
+	o.removed, o.opaque, o.copied = map[string][]string{}, set(m.Opaque), set(m.Copied)
+	for _, p := range slices.Sorted(maps.Keys(set(m.Removed))) {
+		dir := path.Dir(p)
+		o.removed[dir] = append(o.removed[dir], path.Base(p))
+	}
+	for _, p := range m.Missing {
+		if err := o.led.NotePartial(string(p) + ", a FIFO or socket of a killed command, was in no backup"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lists reports whether a backup lists p as removed by the command.
+func (o *Overlay) lists(p string) bool {
+	_, found := slices.BinarySearch(o.removed[path.Dir(p)], path.Base(p))
+	return found
 }
 
 // maxListed bounds how many paths are listed.

@@ -58,6 +58,11 @@ func (j *joiner) scan(ctx context.Context, upper, lower int, rel string, opaque,
 	if err != nil {
 		return fmt.Errorf("%s: %w", rel, err)
 	}
+	if gone := j.o.removed[rel]; len(gone) > 0 {
+		names = slices.Concat(names, gone)
+		slices.Sort(names)
+		names = slices.Compact(names)
+	}
 	if lower >= 0 {
 		_ = rootfs.UnlinkAt(lower, j.o.Temp, 0) // of a join that was killed
 		j.noteTimes(upper, lower, rel)
@@ -89,7 +94,12 @@ func (j *joiner) visit(ctx context.Context, upper, lower int, p string, opaque, 
 	name := path.Base(p)
 	op := operation{path: p, quiet: quiet || name == ".git"}
 	var err error
-	if op.up, err = rootfs.StatAt(upper, name); err != nil {
+	if op.up, err = rootfs.StatAt(upper, name); err == unix.ENOENT && j.o.lists(p) {
+		if lower < 0 {
+			return nil
+		}
+		return j.gone(ctx, lower, p, op.quiet)
+	} else if err != nil {
 		return fmt.Errorf("%s: %w", p, err)
 	}
 	if lower >= 0 {
@@ -134,7 +144,8 @@ func (j *joiner) visit(ctx context.Context, upper, lower int, p string, opaque, 
 	}
 	if kind != unix.S_IFDIR {
 		op.kind = opPut
-		op.copied = rootfs.HasAttrAt(upper, name, "user.overlay.origin")
+		_, op.copied = rootfs.AttrAt(upper, name, "user.overlay.origin")
+		op.copied = op.copied || j.o.copied[p]
 		j.ops = append(j.ops, op)
 		return nil
 	}
@@ -149,7 +160,7 @@ func (j *joiner) visitDir(ctx context.Context, op operation, upper, lower int, o
 		return fmt.Errorf("%s: %w", p, err)
 	}
 	defer unix.Close(sub)
-	opaque = opaque || fxattr(sub, "user.overlay.opaque") == "y"
+	opaque = opaque || fxattr(sub, "user.overlay.opaque") == "y" || j.o.opaque[p]
 	below := -1
 	op.kind = opTree
 	if op.low != nil {
