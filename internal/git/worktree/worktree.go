@@ -13,6 +13,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/work/process"
 )
 
@@ -195,12 +196,27 @@ func (w *Worktree) Check() error {
 	}
 	if _, err := os.Stat(filepath.Join(w.Admin, "HEAD")); err != nil {
 		if _, err := os.Stat(filepath.Join(w.Common, "HEAD")); err == nil {
-			return &Error{Reason: fmt.Sprintf("the repository %s has forgotten the job's worktree; run its task again", w.Repo), Remedy: "what the job wrote is in " + w.Dir()}
+			return w.forgotten()
 		}
 		return &Error{Reason: fmt.Sprintf("the repository of the job's worktree is not at %s any more; move it back there", w.Repo),
 			Remedy: "what the job wrote is in " + w.Dir()}
 	}
 	return w.CheckBranch()
+}
+
+// forgotten is an error for a work tree that git worktree prune removed from its repository: it was run
+// while the data directory was elsewhere. A work tree of the same name makes the repository's record anew,
+// and is exchanged for the job's.
+func (w *Worktree) forgotten() error {
+	e := &Error{Reason: fmt.Sprintf("the repository %s has forgotten the job's worktree", w.Repo), Remedy: "what the job wrote is in " + w.Dir()}
+	tip := w.Branch
+	if _, err := git.OnHost(w.Repo).ResolveCommit(context.Background(), "refs/heads/"+w.Branch); err != nil {
+		tip = fmt.Sprintf("-b %s %.10s", w.Branch, w.Base) // it was deleted, too
+	}
+	repo, top, again := hint.Quote(w.Repo), hint.Quote(w.Top), w.Top+".again"
+	e.Remedy += fmt.Sprintf("; git -C %s worktree add --no-checkout %s %s && rm -r %s && git -C %s worktree repair %s && git -C %s reset -q connects it again",
+		repo, hint.Quote(filepath.Join(again, filepath.Base(w.Admin))), tip, hint.Quote(again), repo, top, top)
+	return e
 }
 
 // CheckBranch returns an error if somebody has deleted the branch that the work tree has checked
