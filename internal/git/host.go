@@ -93,6 +93,34 @@ func (g *Repo) ResolveCommit(ctx context.Context, ref string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
+// LocksLeft returns the lock files of the index, of HEAD and of a branch that exist: another git is at work,
+// or one was killed. An empty branch is the one that is checked out.
+func (g *Repo) LocksLeft(ctx context.Context, branch string) (left []string, err error) {
+	if branch == "" {
+		on, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"symbolic-ref", "--quiet", "--short", "HEAD"}})
+		if exit, ok := errors.AsType[*ExitError](err); err != nil && (!ok || exit.Code != 1) { // 1: HEAD is detached
+			return nil, err
+		}
+		branch = strings.TrimSpace(string(on))
+	}
+	args := []string{"rev-parse", "--path-format=absolute"}
+	for _, name := range []string{"index", "HEAD", "ORIG_HEAD", "refs/heads/" + branch} {
+		args = append(args, "--git-path", name+".lock")
+	}
+	out, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: args})
+	if err != nil {
+		return nil, err
+	}
+	for file := range strings.Lines(string(out)) {
+		if file = strings.TrimSuffix(file, "\n"); file != "" {
+			if _, err := os.Lstat(file); err == nil {
+				left = append(left, file)
+			}
+		}
+	}
+	return left, nil
+}
+
 // IsAncestor reports whether the history of one commit has the other in it.
 func (g *Repo) IsAncestor(ctx context.Context, history, commit string) (bool, error) {
 	_, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"merge-base", "--is-ancestor", commit, history}})

@@ -309,21 +309,9 @@ func (m merging) takeBack(ctx context.Context, g *git.Repo, top, branch string) 
 // locksLeft returns an error if a killed git has left locks in the work tree of g: nobody can know
 // that no other git is at work.
 func locksLeft(ctx context.Context, g *git.Repo, branch string) error {
-	args := []string{"rev-parse", "--path-format=absolute"}
-	for _, name := range []string{"index", "HEAD", "ORIG_HEAD", "refs/heads/" + branch} {
-		args = append(args, "--git-path", name+".lock")
-	}
-	out, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: args})
+	left, err := g.LocksLeft(ctx, branch)
 	if err != nil {
 		return err
-	}
-	var left []string
-	for file := range strings.Lines(string(out)) {
-		if file = strings.TrimSuffix(file, "\n"); file != "" {
-			if _, err := os.Lstat(file); err == nil {
-				left = append(left, file)
-			}
-		}
 	}
 	if len(left) == 0 {
 		return nil

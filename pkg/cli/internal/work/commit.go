@@ -214,10 +214,37 @@ func gitCommit(ctx context.Context, e *kit.Env, dir, message string, edit bool, 
 			return kit.Fail(fmt.Errorf("%w; nothing is committed", no), no.Hint()+"\n"+hint.Command("jobs artifacts %s", job)+" output has the message")
 		}
 	}
+	before, unborn := git.OnHost(dir).ResolveCommit(ctx, "HEAD")
 	if err := runGit(ctx, e, dir, args...); err != nil {
-		return kit.Fail(fmt.Errorf("%w; nothing is committed", err), hint.Command("jobs artifacts %s", job)+" output has the message")
+		return failedCommit(context.WithoutCancel(ctx), dir, before, unborn != nil, err, job)
 	}
 	return nil
+}
+
+// failedCommit describes the state after a git commit that failed. One that was killed may have made its
+// commit before, and leaves locks. before was the last commit, if the branch was not unborn.
+func failedCommit(ctx context.Context, dir, before string, unborn bool, err error, job string) error {
+	g := git.OnHost(dir)
+	help := hint.Command("jobs artifacts %s", job) + " output has the message"
+	if locks, lerr := g.LocksLeft(ctx, ""); lerr == nil && len(locks) > 0 {
+		help += "\n" + unlock(locks) + ": git has left its locks"
+	}
+	tip, unknown := g.ResolveCommit(ctx, "HEAD")
+	switch {
+	case unknown == nil && tip != before:
+		return kit.Fail(fmt.Errorf("%w; the branch has a new commit all the same, %.10s", err, tip), "git show "+tip[:10]+" has it\n"+help)
+	case unknown != nil && !unborn:
+		return kit.Fail(fmt.Errorf("%w; whether it has committed anything is not known: %w", err, unknown), help)
+	}
+	return kit.Fail(fmt.Errorf("%w; nothing is committed", err), help)
+}
+
+func unlock(locks []string) string {
+	words := make([]string, len(locks))
+	for i, l := range locks {
+		words[i] = hint.Quote(l)
+	}
+	return "if no git is at work: rm " + strings.Join(words, " ")
 }
 
 // runGit is the person's own git: no sandbox, no settings of ours.
@@ -261,6 +288,12 @@ func readStaged(ctx context.Context, e *kit.Env, dir string) (s staged, err erro
 	}
 	if err := check(e, status, names); err != nil {
 		return s, err
+	}
+	// Before a model is asked: git would refuse the commit.
+	if locks, err := g.LocksLeft(ctx, status.Branch); err != nil {
+		return s, err
+	} else if len(locks) > 0 {
+		return s, kit.Fail(errors.New("a git is at work, or was killed and has left its locks: "+strings.Join(locks, ", ")), unlock(locks)+"; then "+hint.Command("git commit")+" again")
 	}
 	if s.diff, err = g.Diff(ctx, git.DiffOptions{Staged: true}); err != nil {
 		return s, err
