@@ -142,6 +142,9 @@ func CheckPattern(pattern string) error {
 // CheckAllowed refuses the patterns that CheckPattern refuses, and patterns that would allow more
 // than they spell.
 func CheckAllowed(pattern string) error {
+	if match.Forward(pattern) != pattern {
+		return fmt.Errorf("the name %q has a range whose ends are the wrong way round", pattern)
+	}
 	if len(choices(pattern)) != 1 {
 		return fmt.Errorf("the name %q has a list in braces: write a name for each, or ? for each brace of one that has them", pattern)
 	}
@@ -159,9 +162,13 @@ func deniable(pattern string) bool {
 }
 
 // choices expands the braces of a pattern; the first result is the pattern itself, since a name
-// may contain braces. It is nil if there are too many.
+// may contain braces. One whose ranges are the wrong way round also counts with those turned. It is nil if
+// there are too many.
 func choices(pattern string) []string {
 	all := []string{pattern}
+	if turned := match.Forward(pattern); turned != pattern {
+		all = append(all, turned)
+	}
 	for i := 0; i < len(all); i++ {
 		before, list, after := braces(all[i])
 		for _, one := range list {

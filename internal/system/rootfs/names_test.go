@@ -63,7 +63,11 @@ func TestDeniedNamesMeanThemselves(t *testing.T) {
 			t.Errorf("%q: %v, allowed %v", p, CheckPattern(p), CheckAllowed(p))
 		}
 	}
+	if CheckPattern("k[z-a]") != nil || CheckAllowed("k[z-a]") == nil {
+		t.Error("a name with a backward range may be denied, and not allowed")
+	}
 	for p, names := range map[string][2]string{ // denied and not, between spaces
+		"k[9-0].dat":   {"k5.dat K9.dat k[9-0].dat", "kx.dat"},
 		"*.{a,b}":      {"x.a x.B x.{a,b}", "x.c x.{a}"},
 		"{a/b,c}/d":    {"a/b/d x/c/d {a/b,c}/d", "b/d a/d"},
 		"x{1,{2,3}y}":  {"x1 x2y x3Y x{1,{2,3}y}", "x2 xy"},
@@ -73,7 +77,7 @@ func TestDeniedNamesMeanThemselves(t *testing.T) {
 		"geheim-ä.txt": {"geheim-ä.txt geheim-a\u0308.txt GEHEIM-Ä.TXT", "geheim.txt"},
 		"한?.[éa]":      {"한국.é 한국.E\u0301 \u1112\u1161\u11ab국.a", "한국.b 한.a"},
 		"a**b":         {"ab axb a**b", "ac"},
-		"[ä-z]":        {"[ä-z] [a\u0308-z] [Ä-Z] [ä-z]/x", "ß {"},
+		"[ä-z]":        {"[ä-z] [a\u0308-z] [Ä-Z] [ä-z]/x ß {", "5"},
 		"[à-ü]x":       {"àx çx òx [à-ü]x", "ýx"},
 		"[^é]x":        {"ex zx E\u0300x [^é]x", "éx e\u0301x"},
 		"[A-z]":        {"a Z _ ^", "1"},

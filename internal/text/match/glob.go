@@ -56,15 +56,71 @@ func (p listed) matches(name string, names []string) bool {
 // Covers reports whether a pattern of a rule about paths covers p, a path from the top of a
 // workspace: it covers the paths it matches and everything below them, and a pattern without a
 // slash matches at any depth. generous is for rules that take rights away: changing case or the
-// form of accents does not evade them. Such a rule is also tried as it is written, since folding
+// form of accents does not evade them, and a backward range is read forward. Such a rule is also tried as it is written, since folding
 // may remove letters from a range.
 func Covers(pattern, p string, generous bool) bool {
 	if generous {
 		compose := norm.NFC.String
 		fold := func(s string) string { return compose(strings.ToLower(s)) }
-		return covers(pattern, p, true) || covers(compose(pattern), compose(p), true) || covers(fold(pattern), fold(p), true)
+		either := func(g string) bool {
+			return covers(g, p, true) || covers(compose(g), compose(p), true) || covers(fold(g), fold(p), true)
+		}
+		turned := Forward(pattern)
+		return either(pattern) || turned != pattern && either(turned)
 	}
 	return covers(pattern, p, false)
+}
+
+// Forward returns a pattern with the ends of its backward ranges exchanged. As it stands [z-a] fits nothing
+// but the name that is spelled so, and to git z: a rule that takes rights away means what its author meant.
+func Forward(pattern string) string {
+	out := []rune(pattern)
+	for i := 0; i < len(out); i++ {
+		switch out[i] {
+		case '\\':
+			i++
+		case '[':
+			end := i + 1
+			for end < len(out) && (out[end] != ']' || end == i+1) {
+				if out[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			if end >= len(out) {
+				return string(out) // no range is closed from here on
+			}
+			forward(out[i+1 : end])
+			i = end
+		}
+	}
+	return string(out)
+}
+
+// forward is [Forward] for what is between brackets.
+func forward(class []rune) {
+	low := -1 // of the character before
+	start := 0
+	if class[0] == '^' || class[0] == '!' {
+		start = 1
+	}
+	for i := start; i < len(class); i++ {
+		at := i
+		if class[i] == '\\' && i+1 < len(class) {
+			i++
+			at = i
+		} else if class[i] == '-' && low >= 0 && i+1 < len(class) {
+			if i++; class[i] == '\\' && i+1 < len(class) {
+				i++
+			}
+			if class[i] < class[low] {
+				class[i], class[low] = class[low], class[i]
+			}
+			low = -1
+			continue
+		}
+		low = at
+	}
 }
 
 // Rests returns what is left of a pattern below a name that its beginning matches: for the pattern

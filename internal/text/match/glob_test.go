@@ -87,6 +87,26 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// A range whose ends are the wrong way round takes no right away less than its author meant.
+func TestBackwardRanges(t *testing.T) {
+	for p, want := range map[string]string{
+		"[z-a]": "[a-z]", "x[a9-0_]y[c-a]": "x[a0-9_]y[a-c]", "[^z-a]": "[^a-z]", "[!z-a]": "[!a-z]", `[\z-\a]`: `[\a-\z]`, "[é-a]": "[a-é]",
+		"[a-z]": "[a-z]", "[-a]": "[-a]", "[a-]": "[a-]", "[z-a": "[z-a", `\[z-a]`: `\[z-a]`, "[]": "[]", "[]z-a]": "[]a-z]", "z-a": "z-a", "[": "[", "[^]": "[^]", `[\`: `[\`, "[c-b-a]": "[b-c-a]",
+	} {
+		if got := Forward(p); got != want {
+			t.Errorf("%s is read as %s, want %s", p, got, want)
+		}
+	}
+	for _, name := range []string{"k.pem", "Z.pem", "[z-a].pem", "sub/k.pem"} {
+		if !Covers("[z-a].pem", name, true) {
+			t.Errorf("a rule for [z-a].pem does not ask about %s", name)
+		}
+	}
+	if Covers("[z-a].pem", "k.pem", false) || Covers("[z-a].pem", "1.pem", true) || !Covers("app/[post-id]/**", "app/[post-id]/page.tsx", false) {
+		t.Error("it allows what nobody wrote, or not what is spelled so")
+	}
+}
+
 func TestList(t *testing.T) {
 	names := []string{"a.go", "src/a.js", "src/a.test.js", "src/in/b.ts", "docs/src/c.js", "app/[id]/d.js", "x,y.js", " b/e.c"}
 	for text, want := range map[string]string{
