@@ -61,11 +61,8 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	}
 	// Before anything judges the call: a rule must see the path that is meant.
 	args, repairs := t.Input.Repair(use.Args)
-	for _, note := range repairs {
-		if use.Whole {
-			break // a workflow filled them in, from texts: nobody wrote them in another form
-		}
-		emit(event.Event{Kind: event.Note, Text: t.Name + ": " + note})
+	if !use.Whole { // or a workflow filled them in, from texts: nobody wrote them in another form
+		note(emit, t.Name, repairs)
 	}
 	p := Invocation{Step: s, At: use.At, Tool: t, Env: &call, Args: args}
 	if no := h.refuses(p); no != nil {
@@ -111,6 +108,13 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	}
 	reply.Summary += heldBack(files)
 	return json.Marshal(reply)
+}
+
+// note emits what was repaired in a call's arguments.
+func note(emit event.Sink, tool string, repairs []string) {
+	for _, text := range repairs {
+		emit(event.Event{Kind: event.Note, Text: tool + ": " + text})
+	}
 }
 
 // refuses is what a call comes to that cannot be meant, whoever approves it; nil if it can.

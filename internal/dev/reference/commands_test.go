@@ -183,6 +183,7 @@ func variablesOf(t *testing.T) (out []string) {
 		"ADROIT_KILL_AT", // only in programs built for crash tests
 		"LAST",           // a job
 		"FILE", "KEY",    // arguments of commands
+		"HEAD",                                    // of git
 		"GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT", // what git var is asked for
 	}
 	each(t, cliDirs(t), func(n ast.Node) {

@@ -587,19 +587,3 @@ func brief(err error) error {
 	}
 	return err
 }
-
-// mergeCommits makes a merge of two commits without touching any file or branch.
-func mergeCommits(ctx context.Context, g *git.Repo, ours, theirs, message string) (string, error) {
-	out, err := g.Run(ctx, process.Cmd{Args: []string{"merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs}})
-	if exit, ok := errors.AsType[*git.ExitError](err); ok && exit.Code == 1 {
-		_, names, _ := strings.Cut(string(out), "\x00")
-		return "", &Error{Reason: "both sides changed the same lines", Paths: git.SplitNul([]byte(names)),
-			Remedy: "merge by hand: git merge " + theirs + ", then resolve; or undo the job"}
-	}
-	if err != nil {
-		return "", err
-	}
-	tree, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\x00")
-	out, err = g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"commit-tree", "--no-gpg-sign", "-p", ours, "-p", theirs, "-F", "-", tree}, Stdin: []byte(message)})
-	return strings.TrimSpace(string(out)), err
-}

@@ -284,15 +284,6 @@ func (e *Env) Rate() func(model string, u llm.Usage) float64 {
 	}
 }
 
-// Print writes v as JSON, or as text renders it.
-func Print[T any](w io.Writer, asJSON bool, v T, text func(io.Writer, T)) error {
-	if asJSON {
-		return JSON(w, v)
-	}
-	text(w, v)
-	return nil
-}
-
 // zeroAllowed marks the flags whose 0 says something.
 const zeroAllowed = "adroit_zero"
 
