@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -241,6 +242,12 @@ func ReadMarks(dir string) (*Marks, error) {
 	}
 	if err == nil {
 		err = json.Unmarshal(b, m)
+	}
+	for _, p := range slices.Concat(m.Removed, m.Opaque, m.Copied, m.Missing) {
+		// The archive may be anybody's, and the names are followed from the workspace.
+		if name := string(p); err == nil && (path.IsAbs(name) || name != path.Clean(name) || slices.Contains([]string{".", ".."}, name) || strings.HasPrefix(name, "../")) {
+			err = fmt.Errorf("%q is no path in a workspace", name)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("what the interrupted command removed is not known: %s: %w", filepath.Join(dir, MarksFile), err)

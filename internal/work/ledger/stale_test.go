@@ -287,3 +287,17 @@ func TestSnapshotsThatOverlap(t *testing.T) {
 		t.Errorf("Undo = %+v, %v; then %q, want %q", report, err, dirtest.Tree(t, dir), whole)
 	}
 }
+
+// An archive may be anybody's: the names in its list of what a killed command removed lead nowhere else.
+func TestMarksOfStrangers(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, ledger.MarksFile)
+	for name, ok := range map[string]bool{"a": true, "a/b": true, "..a/b": true, "..": false, "../a": false, "a/..": false, "a/../../b": false, ".": false, "": false, "/etc": false, "a//b": false, "a/./b": false} {
+		for _, list := range []string{"removed", "opaque", "copied", "missing"} {
+			dirtest.Write(t, file, `{"`+list+`": ["`+name+`"]}`)
+			if _, err := ledger.ReadMarks(dir); (err == nil) != ok {
+				t.Errorf("%s %q: %v", list, name, err)
+			}
+		}
+	}
+}
