@@ -354,7 +354,7 @@ func unwrapped(c command) command {
 	}
 	name := c.words[inner].text
 	base := path.Base(name)
-	if inner == 0 && !strings.Contains(name, "/") || inner > 0 && name != base || !words("pytest unittest mypy ruff black isort flake8 tsc eslint prettier").has(base) && suites[base] == "" {
+	if inner == 0 && !strings.Contains(name, "/") || inner > 0 && name != base || !words("pytest unittest mypy ruff black isort flake8 tsc eslint prettier").has(base) && suites()[base] == "" {
 		return c
 	}
 	first := c.words[inner]
@@ -365,12 +365,14 @@ func unwrapped(c command) command {
 
 // suites run a project's own tests, or compile or check it: with any operands, or for the words
 // that stand here.
-var suites = map[string]words{
-	"unittest": "*", "ctest": "*", "rspec": "*", "phpunit": "*", "jest": "*", "mocha": "*", "ava": "*", "pyright": "*", "pylint": "*", "stylelint": "*", "oxlint": "*", "ninja": "*",
-	"vitest": "run", "dotnet": "build test", "swift": "build test", "zig": "build test", "mix": "test compile", "stack": "build test", "cabal": "build test", "dune": "build test runtest",
-	"sbt": "test compile", "lein": "test", "flutter": "test analyze", "dart": "test analyze", "bazel": "build test", "meson": "test compile", "deno": "test lint check",
-	"rails": "test", "composer": "test", "nx": "test build lint", "tox": "*", "nox": "*",
-}
+var suites = sync.OnceValue(func() map[string]words {
+	return map[string]words{
+		"unittest": "*", "ctest": "*", "rspec": "*", "phpunit": "*", "jest": "*", "mocha": "*", "ava": "*", "pyright": "*", "pylint": "*", "stylelint": "*", "oxlint": "*", "ninja": "*",
+		"vitest": "run", "dotnet": "build test", "swift": "build test", "zig": "build test", "mix": "test compile", "stack": "build test", "cabal": "build test", "dune": "build test runtest",
+		"sbt": "test compile", "lein": "test", "flutter": "test analyze", "dart": "test analyze", "bazel": "build test", "meson": "test compile", "deno": "test lint check",
+		"rails": "test", "composer": "test", "nx": "test build lint", "tox": "*", "nox": "*",
+	}
+})
 
 // ofSuites are options that most of them have and that neither name a program or a file that is run
 // nor one that is written.
@@ -379,7 +381,7 @@ var ofSuites = lazyregexp.New(`^(?:-[vqxVkjnlstde]+\d*|-R|--(?:verbose|quiet|sil
 
 // tests reports whether a command is one of suites, with nothing but such options.
 func (c command) tests() bool {
-	subcommands := suites[c.words[0].text]
+	subcommands := suites()[c.words[0].text]
 	argv := texts(c.words[1:])
 	if subcommands == "" || slices.ContainsFunc(c.words[1:], func(w word) bool { return !w.known() }) || len(c.risks) > 0 || Publishes(strings.Join(argv, " ")) {
 		return false

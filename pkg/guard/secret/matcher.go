@@ -1,5 +1,7 @@
 package secret
 
+import "sync"
+
 // A class is a set of bytes.
 type class [256]bool
 
@@ -116,80 +118,83 @@ func (a *armor) match(s string) (int, bool) {
 	return len(s), false
 }
 
-// shapes are the well-known secrets. Each is precise enough that ordinary text
-// and code do not look like it: what is replaced for nothing is missed by the
-// model.
-var shapes = []struct {
+// A shape is a rule with the texts that it begins with.
+type shape struct {
 	kind   string
 	starts []string
 	word   bool
 	match  func(s string, lead int, final, whole bool) verdict
-}{
-	{"private key", []string{"-----BEGIN "}, false, keyBlock},
-	{"age key", []string{"AGE-SECRET-KEY-1"}, true, token(caps, 50, nil)},
-	{"aws access key", []string{"AKIA", "ASIA", "ABIA", "ACCA"}, true, fixed(caps, 16)},
-	{"github token", []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, true, token(alnum, 30, nil)},
-	{"github token", []string{"github_pat_"}, true, token(set(letters+digits+"_"), 22, hasDigit)},
-	{"gitlab token", []string{"glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glsoat-"}, true, token(dotted, 20, nil)},
-	{"slack token", []string{"xoxa-", "xoxb-", "xoxe-", "xoxp-", "xoxr-", "xoxs-", "xapp-"}, true, token(url64, 20, hasDigit)},
-	{"slack webhook", []string{"hooks.slack.com/services/"}, false, token(slashed, 30, nil)},
-	{"google api key", []string{"AIza"}, true, fixed(url64, 35)},
-	{"google oauth token", []string{"ya29."}, true, token(url64, 30, nil)},
-	{"google oauth secret", []string{"GOCSPX-"}, true, token(url64, 20, nil)},
-	{"api key", []string{"sk-proj-", "sk-svcacct-", "sk-admin-", "sk-ant-", "sk-or-"}, true, token(url64, 16, hasDigit)},
-	{"api key", []string{"sk-"}, true, token(url64, 32, hasDigit)},
-	{"stripe key", []string{"sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"}, true, token(alnum, 20, nil)},
-	{"npm token", []string{"npm_"}, true, token(alnum, 36, nil)},
-	{"pypi token", []string{"pypi-AgE"}, true, token(url64, 50, nil)},
-	{"hugging face token", []string{"hf_"}, true, token(alnum, 30, nil)},
-	{"sendgrid key", []string{"SG."}, true, token(dotted, 50, hasDigit)},
-	{"digitalocean token", []string{"dop_v1_", "doo_v1_", "dor_v1_"}, true, token(hexa, 64, nil)},
-	{"docker token", []string{"dckr_pat_", "dckr_oat_"}, true, token(url64, 20, nil)},
-	{"notion token", []string{"ntn_"}, true, token(alnum, 40, nil)},
-	{"vault token", []string{"hvs.", "hvb."}, true, token(url64, 24, nil)},
-	{"grafana token", []string{"glsa_", "glc_"}, true, token(set(letters+digits+"_=+/"), 32, hasDigit)},
-	{"linear key", []string{"lin_api_"}, true, token(alnum, 40, nil)},
-	{"databricks token", []string{"dapi"}, true, token(hexa, 32, nil)},
-	{"shopify token", []string{"shpat_", "shpss_", "shpca_", "shppa_"}, true, token(hexa, 32, nil)},
-	// Of others by their form. Prefixes that their makers use for public identifiers, too, are left out,
-	// as Stripe's price_ and PostHog's phc_ are.
-	{"access token", []string{"r8_", "dp.pt.", "dp.st.", "dp.sa.", "dp.ct.", "phx_", "vcp_", "vci_", "vca_", "apify_api_", "pnu_", "ddp_", "ddo_", "nfp_", "tfp_", "AKCp8", "EZAK", "CLOJARS_", "cio"}, true, token(alnum, 32, hasDigit)},
-	{"api key", []string{"gsk_", "xai-", "pplx-", "csk-", "llx-"}, true, token(alnum, 32, hasDigit)},
-	{"api key", []string{"fw_"}, true, token(alnum, 22, mixed)},
-	{"api key", []string{"re_"}, true, token(set(letters+digits+"_"), 30, mixed)},
-	{"access token", []string{"sbp_", "rubygems_", "pul-", "shippo_live_", "bkua_", "sgp_", "fc-", "e2b_", "dtn_", "sntryu_", "ctx7sk-", "sk_"}, true, token(hexa, 32, nil)},
-	{"access token", []string{"tskey-auth-", "tskey-api-", "tskey-client-", "sq0atp-", "sq0csp-", "figd_", "figo_", "HRKU-", "CFPAT-", "fio-u-", "duffel_live_", "pscale_tkn_", "pscale_pw_", "pscale_oauth_", "esecret_", "ops_eyJ", "fo1_", "sha256~", "xkeysib-"},
-		true, token(url64, 20, hasDigit)},
-	{"api key", []string{"tvly-", "tgp_v1_", "pcsk_", "nvapi-", "wandb_v1_", "lsv2_pt_", "lsv2_sk_", "AQ.Ab8", "sk-lf-"}, true, token(url64, 20, hasDigit)},
-	{"access token", []string{"sntrys_", "fm2_", "ATATT3", "ATCTT3", "sk.eyJ"}, true, token(token68, 50, hasDigit)},
-	{"terraform token", []string{".atlasv1."}, false, token(url64, 50, hasDigit)},
-	{"access token", []string{"secret_", "EAAA", "EAAC"}, true, token(url64, 40, mixed)}, // Notion's, Square's, Meta's
-	{"postman key", []string{"PMAK-"}, true, token(set("abcdef"+digits+"-"), 59, nil)},
-	{"new relic key", []string{"NRAK-"}, true, token(caps, 27, nil)},
-	{"dynatrace token", []string{"dt0c01."}, true, token(set(upper+digits+"."), 80, nil)},
-	{"discord webhook", []string{"discord.com/api/webhooks/", "discordapp.com/api/webhooks/"}, false, token(set(letters+digits+"-_/"), 60, hasDigit)},
-	{"telegram token", []string{":AA"}, false, fixed(url64, 33)},
-	{"azure storage key", []string{"AccountKey="}, false, value(std64, 80, nil)},
-	{"json web token", []string{"eyJ"}, true, webToken},
-	{"password in a url", []string{"://"}, false, urlPassword},
-	{"bearer token", []string{"Bearer ", "bearer ", "BEARER "}, true, value(token68, 16, hasDigit)},
-	{"basic credentials", []string{"Basic "}, true, value(std64, 16, hasDigit)},
-	{byName, []string{
-		"password", "Password", "PASSWORD", "passwd", "PASSWD", "passphrase", "Passphrase", "PASSPHRASE",
-		"secret", "Secret", "SECRET", "token", "Token", "TOKEN",
-		"api_key", "apiKey", "ApiKey", "APIKey", "API_KEY", "apikey", "APIKEY", "api-key", "Api-Key", "API-Key",
-		"access_key", "accessKey", "AccessKey", "ACCESS_KEY", "private_key", "privateKey", "PrivateKey", "PRIVATE_KEY",
-		"encryption_key", "encryptionKey", "EncryptionKey", "ENCRYPTION_KEY", "encryption-key", "Encryption-Key", "signing_key", "signingKey", "SigningKey", "SIGNING_KEY", "signing-key", "Signing-Key",
-		"master_key", "masterKey", "MasterKey", "MASTER_KEY", "account_key", "accountKey", "AccountKey", "ACCOUNT_KEY", "APP_KEY",
-		"credential", "Credential", "CREDENTIAL",
-	}, false, assigned},
 }
+
+// shapes are the well-known secrets. Each is precise enough that ordinary text
+// and code do not look like it: what is replaced for nothing is missed by the
+// model.
+var shapes = sync.OnceValue(func() []shape {
+	return []shape{
+		{"private key", []string{"-----BEGIN "}, false, keyBlock},
+		{"age key", []string{"AGE-SECRET-KEY-1"}, true, token(caps, 50, nil)},
+		{"aws access key", []string{"AKIA", "ASIA", "ABIA", "ACCA"}, true, fixed(caps, 16)},
+		{"github token", []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, true, token(alnum, 30, nil)},
+		{"github token", []string{"github_pat_"}, true, token(set(letters+digits+"_"), 22, hasDigit)},
+		{"gitlab token", []string{"glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glsoat-"}, true, token(dotted, 20, nil)},
+		{"slack token", []string{"xoxa-", "xoxb-", "xoxe-", "xoxp-", "xoxr-", "xoxs-", "xapp-"}, true, token(url64, 20, hasDigit)},
+		{"slack webhook", []string{"hooks.slack.com/services/"}, false, token(slashed, 30, nil)},
+		{"google api key", []string{"AIza"}, true, fixed(url64, 35)},
+		{"google oauth token", []string{"ya29."}, true, token(url64, 30, nil)},
+		{"google oauth secret", []string{"GOCSPX-"}, true, token(url64, 20, nil)},
+		{"api key", []string{"sk-proj-", "sk-svcacct-", "sk-admin-", "sk-ant-", "sk-or-"}, true, token(url64, 16, hasDigit)},
+		{"api key", []string{"sk-"}, true, token(url64, 32, hasDigit)},
+		{"stripe key", []string{"sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"}, true, token(alnum, 20, nil)},
+		{"npm token", []string{"npm_"}, true, token(alnum, 36, nil)},
+		{"pypi token", []string{"pypi-AgE"}, true, token(url64, 50, nil)},
+		{"hugging face token", []string{"hf_"}, true, token(alnum, 30, nil)},
+		{"sendgrid key", []string{"SG."}, true, token(dotted, 50, hasDigit)},
+		{"digitalocean token", []string{"dop_v1_", "doo_v1_", "dor_v1_"}, true, token(hexa, 64, nil)},
+		{"docker token", []string{"dckr_pat_", "dckr_oat_"}, true, token(url64, 20, nil)},
+		{"notion token", []string{"ntn_"}, true, token(alnum, 40, nil)},
+		{"vault token", []string{"hvs.", "hvb."}, true, token(url64, 24, nil)},
+		{"grafana token", []string{"glsa_", "glc_"}, true, token(set(letters+digits+"_=+/"), 32, hasDigit)},
+		{"linear key", []string{"lin_api_"}, true, token(alnum, 40, nil)},
+		{"databricks token", []string{"dapi"}, true, token(hexa, 32, nil)},
+		{"shopify token", []string{"shpat_", "shpss_", "shpca_", "shppa_"}, true, token(hexa, 32, nil)},
+		// Of others by their form. Prefixes that their makers use for public identifiers, too, are left out,
+		// as Stripe's price_ and PostHog's phc_ are, and beginnings that end many pieces of a stream, as a full
+		// stop: they would be held back.
+		{"access token", []string{"r8_", "dp.pt.", "dp.st.", "dp.sa.", "dp.ct.", "phx_", "vcp_", "vci_", "vca_", "apify_api_", "pnu_", "ddp_", "ddo_", "nfp_", "tfp_", "AKCp8", "EZAK", "CLOJARS_", "cio"}, true, token(alnum, 32, hasDigit)},
+		{"api key", []string{"gsk_", "xai-", "pplx-", "csk-", "llx-"}, true, token(alnum, 32, hasDigit)},
+		{"api key", []string{"fw_"}, true, token(alnum, 22, mixed)},
+		{"api key", []string{"re_"}, true, token(set(letters+digits+"_"), 30, mixed)},
+		{"access token", []string{"sbp_", "rubygems_", "pul-", "shippo_live_", "bkua_", "sgp_", "fc-", "e2b_", "dtn_", "sntryu_", "ctx7sk-", "sk_"}, true, token(hexa, 32, nil)},
+		{"access token", []string{"tskey-auth-", "tskey-api-", "tskey-client-", "sq0atp-", "sq0csp-", "figd_", "figo_", "HRKU-", "CFPAT-", "fio-u-", "duffel_live_", "pscale_tkn_", "pscale_pw_", "pscale_oauth_", "esecret_", "ops_eyJ", "fo1_", "sha256~", "xkeysib-"},
+			true, token(url64, 20, hasDigit)},
+		{"api key", []string{"tvly-", "tgp_v1_", "pcsk_", "nvapi-", "wandb_v1_", "lsv2_pt_", "lsv2_sk_", "AQ.Ab8", "sk-lf-"}, true, token(url64, 20, hasDigit)},
+		{"access token", []string{"sntrys_", "fm2_", "ATATT3", "ATCTT3", "sk.eyJ"}, true, token(token68, 50, hasDigit)},
+		{"access token", []string{"secret_", "EAAA", "EAAC"}, true, token(url64, 40, mixed)}, // Notion's, Square's, Meta's
+		{"postman key", []string{"PMAK-"}, true, token(set("abcdef"+digits+"-"), 59, nil)},
+		{"new relic key", []string{"NRAK-"}, true, token(caps, 27, nil)},
+		{"dynatrace token", []string{"dt0c01."}, true, token(set(upper+digits+"."), 80, nil)},
+		{"discord webhook", []string{"discord.com/api/webhooks/", "discordapp.com/api/webhooks/"}, false, token(set(letters+digits+"-_/"), 60, hasDigit)},
+		{"azure storage key", []string{"AccountKey="}, false, value(std64, 80, nil)},
+		{"json web token", []string{"eyJ"}, true, webToken},
+		{"password in a url", []string{"://"}, false, urlPassword},
+		{"bearer token", []string{"Bearer ", "bearer ", "BEARER "}, true, value(token68, 16, hasDigit)},
+		{"basic credentials", []string{"Basic "}, true, value(std64, 16, hasDigit)},
+		{byName, []string{
+			"password", "Password", "PASSWORD", "passwd", "PASSWD", "passphrase", "Passphrase", "PASSPHRASE",
+			"secret", "Secret", "SECRET", "token", "Token", "TOKEN",
+			"api_key", "apiKey", "ApiKey", "APIKey", "API_KEY", "apikey", "APIKEY", "api-key", "Api-Key", "API-Key",
+			"access_key", "accessKey", "AccessKey", "ACCESS_KEY", "private_key", "privateKey", "PrivateKey", "PRIVATE_KEY",
+			"encryption_key", "encryptionKey", "EncryptionKey", "ENCRYPTION_KEY", "encryption-key", "Encryption-Key", "signing_key", "signingKey", "SigningKey", "SIGNING_KEY", "signing-key", "Signing-Key",
+			"master_key", "masterKey", "MasterKey", "MASTER_KEY", "account_key", "accountKey", "AccountKey", "ACCOUNT_KEY", "APP_KEY",
+			"credential", "Credential", "CREDENTIAL",
+		}, false, assigned},
+	}
+})
 
 // anchors are the shapes as entries of an index.
 func anchors() []entry {
 	var out []entry
-	for i := range shapes {
-		s := &shapes[i]
+	for _, s := range shapes() {
 		r := &rule{kind: s.kind, word: s.word, match: s.match}
 		for _, lit := range s.starts {
 			out = append(out, entry{lit: lit, rule: r})
