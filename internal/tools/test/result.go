@@ -261,7 +261,7 @@ var (
 	rustTest   = lazyregexp.New(`^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b`)
 	rustStart  = lazyregexp.New(`^test (.+?)(?: - should panic)? \.\.\. `)
 	rustHead   = lazyregexp.New(`^---- (.+?) (?:stdout|stderr) ----$`)
-	rustPlace  = lazyregexp.New(`panicked at (?:'.*', )?([^\s:]+\.rs):(\d+):\d+`)
+	rustPlace  = lazyregexp.New(`panicked at (?:'(?s:.*?)', )?([^\s:]+\.rs):(\d+):\d+`)
 	rustError  = lazyregexp.New(`^error(\[E\d+\])?: `)
 	rustThere  = lazyregexp.New(`(?m)^\s+--> ([^\s:]+):(\d+):\d+`)
 )
