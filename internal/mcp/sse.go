@@ -97,7 +97,7 @@ func (t *sseTransport) begin(r *http.Request, resp *http.Response) (*http.Respon
 	if !accepted && (!slices.Contains(earlier, resp.StatusCode) || answersAsMessage(resp)) {
 		return resp, nil
 	}
-	s := &sseSession{next: t.next, url: r.URL, waits: map[string]*mailbox{}, other: newMailbox()}
+	s := &sseSession{next: t.next, url: r.URL, waits: map[string]*mailbox{}, had: map[string]bool{}, other: newMailbox()}
 	stream, first, err := s.open(r, resp.Header.Get(sessionHeader))
 	switch {
 	case err != nil:
@@ -180,6 +180,7 @@ type sseSession struct {
 
 	mu    sync.Mutex
 	waits map[string]*mailbox // of requests without an answer, by id as text
+	had   map[string]bool     // ids of those that were answered: a second answer is nobody's
 	other *mailbox            // what belongs to no request
 	ended bool
 }
@@ -338,6 +339,7 @@ func (s *sseSession) expect(id json.RawMessage) *mailbox {
 		box.put(nil, io.ErrUnexpectedEOF)
 	}
 	s.waits[idText(id)] = box
+	delete(s.had, idText(id)) // it is asked again
 	return box
 }
 
@@ -380,7 +382,11 @@ func (s *sseSession) deliver(message []byte) (ok bool) {
 	switch nameless := len(m.ID) == 0 || string(m.ID) == "null"; {
 	case err == nil && m.Method == "" && asked && !nameless:
 		delete(s.waits, idText(m.ID))
+		s.had[idText(m.ID)] = true
 		return box.put(event, io.EOF)
+	case err == nil && m.Method == "" && !nameless && s.had[idText(m.ID)]:
+		// Read before the first on its other way, it would be taken for the answer, and the request would have none.
+		return true
 	case len(s.waits) == 1 && (err != nil || m.Method == "" && nameless):
 		for _, box = range s.waits { // it can only be for this one, or is shown with it
 			return box.put(event, nil)
