@@ -42,7 +42,10 @@ type module struct {
 	info      []*types.Info
 }
 
-const mostGo = 20_000 // files of a module
+const (
+	mostGo    = 20_000 // files of a module
+	mostWhole = 5_000  // of those that have the word, which are in memory whole
+)
 
 var errNoModule = errors.New("not in a module of the workspace that is small enough to check")
 
@@ -90,6 +93,9 @@ func (c code) module(ctx context.Context, file, word string, all bool) (*module,
 		if text, err := m.read(name); err == nil && strings.Contains(text, word) {
 			m.texts[name], has[dir] = text, true
 		}
+		if len(m.texts) > mostWhole {
+			return nil, errNoModule
+		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(has)) {
 		m.whole(dir)
@@ -121,6 +127,7 @@ func (m *module) parse(dir string) []*ast.File {
 				fn.Body = nil
 			}
 		}
+		delete(m.texts, name)
 		files = append(files, f)
 	}
 	m.dirs[dir] = files
