@@ -87,17 +87,7 @@ func TestACPAnswers(t *testing.T) {
 	}
 	cmd := exec.Command("node", script, peer, p.bin, "serve", "acp", "hand", "-m", "script:"+p.path("turns.yaml"), "--approve", "ask")
 	cmd.Dir, cmd.Env, cmd.Stderr = p.path("repo"), p.env, os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := piped(t, cmd)
 	lines := bufio.NewReader(out)
 	if line, err := lines.ReadString('\n'); err != nil || line != "asked\n" {
 		t.Fatalf("%q %v", line, err)

@@ -87,17 +87,7 @@ func TestACPDelete(t *testing.T) {
 		"home/.config/adroit/agents/hand.md": "---\nname: hand\ndescription: Works.\ntools: [read_file]\n---\nYou work.\n"})
 	cmd, _ := p.command("serve", "acp", "hand", "-m", "script:"+p.path("turns.yaml"))
 	cmd.Stdout, cmd.Stderr = nil, nil
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := piped(t, cmd)
 	answers, id := bufio.NewReader(out), 0
 	ask := func(method, params, want string) (result struct{ SessionID string }) {
 		t.Helper()

@@ -56,17 +56,7 @@ func edit(t *testing.T, p *place, args ...string) *acpEditor {
 	cmd, _ := p.command(append([]string{"serve", "acp", "-m", "script:" + p.path("turns.yaml"), "--sandbox", "off"}, args...)...)
 	e := &acpEditor{t: t, cmd: cmd}
 	cmd.Stdout, cmd.Stderr = nil, &e.errs
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := piped(t, cmd)
 	e.ClientSideConnection = sdk.NewClientSideConnection(e, in, out)
 	e.SetLogger(slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
@@ -293,13 +283,9 @@ func TestACPKilled(t *testing.T) {
 	contains(t, e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("go on")), "agent: Went on.")
 }
 
-// TestACPHostile sends what no editor should; the connection goes on, or ends in
-// order.
-func TestACPHostile(t *testing.T) {
-	t.Parallel()
-	p := editorPlace(t)
-	cmd, _ := p.command("serve", "acp", "hand", "-m", "script:"+p.path("turns.yaml"))
-	cmd.Stdout, cmd.Stderr = nil, nil
+// piped starts a program and returns its standard input and output.
+func piped(t *testing.T, cmd *exec.Cmd) (io.WriteCloser, io.Reader) {
+	t.Helper()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -311,6 +297,17 @@ func TestACPHostile(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	return in, out
+}
+
+// TestACPHostile sends what no editor should; the connection goes on, or ends in
+// order.
+func TestACPHostile(t *testing.T) {
+	t.Parallel()
+	p := editorPlace(t)
+	cmd, _ := p.command("serve", "acp", "hand", "-m", "script:"+p.path("turns.yaml"))
+	cmd.Stdout, cmd.Stderr = nil, nil
+	in, out := piped(t, cmd)
 	answers := bufio.NewReader(out)
 	for i, c := range []struct{ send, want string }{
 		{"not json\n{}\n[1]\n" + `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"x"}}` + "\n" + `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"none","prompt":[{"type":"text","text":"x"}]}}`, "there is no session none"},

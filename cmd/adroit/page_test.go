@@ -44,17 +44,7 @@ func TestPage(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "node", "../../web/walk.js", installed, <-served.link, p.path("repo"), p.path("turns.yaml"))
 	cmd.Env = append(os.Environ(), "CHROMIUM="+chromium, "HOME="+p.path("home"))
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := piped(t, cmd)
 	defer cmd.Wait() // what it came to is its last line
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		what, of, _ := strings.Cut(lines.Text(), " ")
