@@ -100,6 +100,11 @@ func namePoints(t *testing.T, every int, kill func(n int) bool) {
 	for n := first; kill(n); n += step {
 		killed++
 	}
+	for ; killed == 0 && first > 1; first = (first + 1) / 2 { // strace counts each thread on its own, and a loaded machine has more of them
+		if kill((first + 1) / 2) {
+			killed++
+		}
+	}
 	t.Logf("killed at %d calls, one of %d, the first was %d", killed, step, first)
 	if killed == 0 {
 		t.Error("nothing was killed")
