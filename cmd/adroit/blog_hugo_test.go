@@ -29,10 +29,10 @@ func hugoBuild(t *testing.T, p *place, args ...string) string {
 	t.Helper()
 	hugo := os.Getenv("HUGO_BIN")
 	if hugo == "" && os.Getenv("CI") != "" {
-		t.Fatal("HUGO_BIN is not set; it names a Hugo: internal/dev/e2e/hugo/build.sh builds one")
+		t.Fatal("HUGO_BIN is not set; it names a Hugo: internal/dev/e2e/build.sh hugo builds one")
 	}
 	if hugo == "" {
-		t.Log("no Hugo to render with; set HUGO_BIN=$(internal/dev/e2e/hugo/build.sh)")
+		t.Log("no Hugo to render with; set HUGO_BIN=$(internal/dev/e2e/build.sh hugo)")
 		return ""
 	}
 	theme, out := t.TempDir(), t.TempDir()

@@ -66,7 +66,7 @@ func TestCommitAsks(t *testing.T) {
 // At a terminal adroit git pr shows what would be pushed, and does nothing without a yes.
 func TestPRAsks(t *testing.T) {
 	t.Parallel()
-	gh := testenv.NeedsVariable(t, "GH_BIN", "gh/build.sh")
+	gh := testenv.NeedsVariable(t, "GH_BIN", "build.sh gh")
 	for _, c := range []struct {
 		answer string
 		code   int

@@ -42,7 +42,7 @@ func fixes(n int) string {
 // newWatched begins with that many faults, of which each fix takes one away.
 func newWatched(t *testing.T, faults int) *watched {
 	t.Helper()
-	gh := testenv.NeedsVariable(t, "GH_BIN", "gh/build.sh")
+	gh := testenv.NeedsVariable(t, "GH_BIN", "build.sh gh")
 	turns := checkTurns
 	for n := 1; n <= faults; n++ {
 		turns += fixes(n)

@@ -18,7 +18,7 @@ import (
 // when it has it and has not said so. Run again, there is exactly one.
 func TestPRKilled(t *testing.T) {
 	t.Parallel()
-	gh := testenv.NeedsVariable(t, "GH_BIN", "gh/build.sh")
+	gh := testenv.NeedsVariable(t, "GH_BIN", "build.sh gh")
 	for name, kept := range map[string]bool{"before it is open": false, "before it is known to be open": true} {
 		t.Run(name, func(t *testing.T) {
 			hub := githubtest.New()

@@ -21,7 +21,7 @@ func hubConfig(dir string) string {
 // GitHub on loopback that gh takes for its proxy.
 func TestGitHub(t *testing.T) {
 	t.Parallel()
-	gh := testenv.NeedsVariable(t, "GH_BIN", "gh/build.sh")
+	gh := testenv.NeedsVariable(t, "GH_BIN", "build.sh gh")
 	dir := filepath.Dir(gh)
 	testscript.Run(t, withHints(t, testscript.Params{
 		Dir:                 "testdata/github",

@@ -103,7 +103,7 @@ func TestHostileRepositories(t *testing.T) {
 				{"run_tests", test.Run, env, `{}`}, {"go vet", partstest.Tool("diagnostics"), &bare, `{"path":"x.go"}`}, {"gopls", partstest.Tool("diagnostics"), env, `{"path":"x.go"}`},
 			} {
 				if _, err := exec.LookPath("gopls"); err != nil && by.name == "gopls" {
-					t.Log("gopls is not installed; set GOPLS_BIN to what internal/dev/e2e/gopls/build.sh prints")
+					t.Log("gopls is not installed; set GOPLS_BIN to what internal/dev/e2e/build.sh gopls prints")
 					continue
 				}
 				_ = os.Remove(ran)

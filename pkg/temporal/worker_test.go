@@ -163,7 +163,7 @@ type rig struct {
 func served(t *testing.T) *rig { return servedIn(t, t.TempDir()) }
 
 func servedIn(t *testing.T, dir string) *rig {
-	r := &rig{t: t, dir: dir, bin: testenv.NeedsVariable(t, "TEMPORAL_BIN", "temporal/build.sh")}
+	r := &rig{t: t, dir: dir, bin: testenv.NeedsVariable(t, "TEMPORAL_BIN", "build.sh temporal")}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-// The gh of the end-to-end tests; see build.sh. Not part of adroit.
+// The gh of the end-to-end tests; see ../build.sh. Not part of adroit.
 module github.com/adroit-run/adroit/internal/dev/e2e/gh
 
 go 1.26.0

@@ -1,4 +1,4 @@
-// The gopls of the end-to-end tests; see build.sh. Not part of adroit.
+// The gopls of the end-to-end tests; see ../build.sh. Not part of adroit.
 module github.com/adroit-run/adroit/internal/dev/e2e/gopls
 
 go 1.26.0

@@ -1,4 +1,4 @@
-// The Hugo of the end-to-end tests; see build.sh. Not part of adroit.
+// The Hugo of the end-to-end tests; see ../build.sh. Not part of adroit.
 module github.com/adroit-run/adroit/internal/dev/e2e/hugo
 
 go 1.26

@@ -1,4 +1,4 @@
-// The Temporal server of the tests of pkg/temporal; see build.sh. Not part of adroit.
+// The Temporal server of the tests of pkg/temporal; see ../build.sh. Not part of adroit.
 module github.com/adroit-run/adroit/internal/dev/e2e/temporal
 
 go 1.26

@@ -34,7 +34,7 @@ type hub struct {
 
 func open(t *testing.T, opts ...process.Option) *hub {
 	t.Helper()
-	gh := testenv.NeedsVariable(t, "GH_BIN", "gh/build.sh")
+	gh := testenv.NeedsVariable(t, "GH_BIN", "build.sh gh")
 	h := &hub{T: t, Server: githubtest.New(), dir: t.TempDir()}
 	t.Cleanup(h.Close)
 	t.Setenv("HOME", t.TempDir()) // nobody's own login

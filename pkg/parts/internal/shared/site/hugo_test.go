@@ -15,7 +15,7 @@ import (
 // TestAddressesOfHugo compares the addresses of posts with those that a real
 // Hugo gives them.
 func TestAddressesOfHugo(t *testing.T) {
-	hugo := testenv.NeedsVariable(t, "HUGO_BIN", "hugo/build.sh")
+	hugo := testenv.NeedsVariable(t, "HUGO_BIN", "build.sh hugo")
 	for name, config := range map[string]string{
 		"files":    "baseURL = 'https://x.example/sub/'\n",
 		"slugs":    "baseURL = 'https://x.example/'\ntimeZone = 'Pacific/Auckland'\n[permalinks.page]\nposts = '/:year/:month/:day/:slug/'\n",

@@ -164,7 +164,7 @@ func TestInertInJekyll(t *testing.T) {
 }
 
 func TestInertInHugo(t *testing.T) {
-	hugo := testenv.NeedsVariable(t, "HUGO_BIN", "hugo/build.sh")
+	hugo := testenv.NeedsVariable(t, "HUGO_BIN", "build.sh hugo")
 	s := inertSite(t, "content/posts/post.md", map[string]string{
 		"hugo.toml":                    "baseURL = 'https://x.example/'\ndisableKinds = ['taxonomy', 'term', 'rss', 'sitemap']\nmarkup.goldmark.renderer.unsafe = true\n",
 		"layouts/_default/single.html": "{{ .Content }}",
