@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 // everywhere publishes beside the file, to what cannot be taken back.
@@ -14,9 +16,7 @@ const everywhere = `  - calls: [{name: publish_notion, args: {tags: [durability]
 // of its points (a sample of them: see points). Resumed, it ends with the same sources and the same post,
 // published once to each place.
 func TestKillBlog(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some hundred processes; run it without -short")
-	}
+	testenv.Long(t, "starts some hundred processes")
 	t.Parallel()
 	bin := program(t)
 	run := []string{"run", "blog", "Write", "-m", "script:../turns.yaml", "--approve", "all"}

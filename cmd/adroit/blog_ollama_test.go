@@ -9,6 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/dev/e2e/ollamatest"
 	"github.com/adroit-run/adroit/internal/dev/e2e/tinymodel"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -35,9 +36,7 @@ func thinker(t *testing.T) string {
 // server, on which the tools ask a model of their own.
 func TestBlogInEachWayOfRealOllama(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("prompts of ten thousand tokens take minutes")
-	}
+	testenv.Long(t, "prompts of ten thousand tokens take minutes")
 	// Both models stay, so that neither is read anew for each turn of the other.
 	url := ollamatest.Run(t, "OLLAMA_MAX_LOADED_MODELS=2").URL
 	s := newSite(t, "OLLAMA_HOST="+url)

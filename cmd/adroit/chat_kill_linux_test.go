@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/pkg/llm/llmtest"
 )
 
@@ -37,9 +38,7 @@ type chatEnd struct {
 // of them: see points), and resumes each: all that was shown as sent is there, once and in order, and nothing
 // runs that was not asked for.
 func TestChatKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some 70 processes; run it without -short")
-	}
+	testenv.Long(t, "starts some 70 processes")
 	t.Parallel()
 	moments := rand.New(rand.NewPCG(18, 12))
 	var ends []chatEnd

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 const continueTurns = `turns:
@@ -45,9 +47,7 @@ func TestKillAtContinue(t *testing.T) {
 // message. What it has accepted is there once; what it has not may be there once, and
 // not twice.
 func TestKillWhileContinuing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some hundred processes; run it without -short")
-	}
+	testenv.Long(t, "starts some hundred processes")
 	t.Parallel()
 	bin := program(t)
 	fresh := func() *place {

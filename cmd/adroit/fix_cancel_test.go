@@ -4,15 +4,15 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 // A coordinated job is cancelled while a command repairs, while who decides is asked,
 // while an agent repairs and while the command is run again: it ends as cancelled,
 // what was changed can be undone, and nothing goes on.
 func TestFixCancel(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts six jobs in the background; run it without -short")
-	}
+	testenv.Long(t, "starts six jobs in the background")
 	t.Parallel()
 	const slow = `scenes:
   - when: You repair the code

@@ -73,9 +73,7 @@ func fill(t *testing.T, name string) {
 // A run whose disk is full before there is a job says once that it waits, and is done when
 // there is room: with a database from before, which could be read, and without one.
 func TestFullAtStart(t *testing.T) {
-	if testing.Short() {
-		t.Skip("mounts a file system; run it without -short")
-	}
+	testenv.Long(t, "mounts a file system")
 	for name, before := range map[string]int{"no data directory": 0, "a database": 1} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlaceIn(t, smallDisk(t, "24m"), map[string]string{"home/.config/adroit/agents/editor.md": powerAgent, "turns.yaml": fullTurns, "repo/log": "", "repo/go": ""})
@@ -117,9 +115,7 @@ func TestFullAtStart(t *testing.T) {
 // Processes whose disk is full in the middle of their jobs wait, and when there is room
 // again all jobs are done, with each command run once. Data and workspace are on that disk.
 func TestFullData(t *testing.T) {
-	if testing.Short() {
-		t.Skip("mounts a file system; run it without -short")
-	}
+	testenv.Long(t, "mounts a file system")
 	n := testenv.Sample(4, 20)
 	dir := smallDisk(t, "96m")
 	p := newPlaceIn(t, dir, map[string]string{"home/.config/adroit/agents/editor.md": powerAgent, "turns.yaml": fullTurns, "repo/log": "", "repo/going": ""})

@@ -148,7 +148,7 @@ func allScripts() bool {
 			return false
 		}
 	}
-	return !testing.Short()
+	return !testing.Short() && !testenv.Brief()
 }
 
 var execAdroit = regexp.MustCompile(`(?m)^((?:\[[^\]]*\] )*(?:! )?)exec (adroit .*[^&\n])$`)

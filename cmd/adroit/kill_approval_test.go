@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 // TestKillAtApproval kills the runner at each point before and after a person
@@ -10,9 +12,7 @@ import (
 // it; a call that only found that it must ask is never taken for one that may
 // have happened.
 func TestKillAtApproval(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some hundred processes; run it without -short")
-	}
+	testenv.Long(t, "starts some hundred processes")
 	t.Parallel()
 	bin := program(t)
 	fresh := func() *place {

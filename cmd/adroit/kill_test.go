@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 // ten is a job of ten tool calls, edits and commands, that counts how often it
@@ -43,9 +45,7 @@ You edit.
 // work when the power went may have happened or not; it never happened twice,
 // and its result said so to the model.
 func TestKillAtEveryPoint(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some two hundred processes; run it without -short")
-	}
+	testenv.Long(t, "starts some two hundred processes")
 	t.Parallel()
 	k := killing{every: 7, least: 80, args: kinds, // each of some twenty steps has four points, a checkpoint two
 		files: map[string]string{"home/.config/adroit/agents/editor.md": editor, "turns.yaml": ten, "repo/b.txt": "old\n"}}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"syscall"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 // A killing kills adroit at its points, a sample of them (see points), each time in
@@ -21,9 +23,7 @@ type killing struct {
 // out is the output that ended the job, at names the point.
 func (k killing) test(t *testing.T, check func(p *place, at, out string)) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts some hundred processes; run it without -short")
-	}
+	testenv.Long(t, "starts some hundred processes")
 	bin := program(t)
 	last, _ := points(t, k.every, func(n int) bool {
 		p, at := newPlace(t, k.files), fmt.Sprintf("point %d", n)

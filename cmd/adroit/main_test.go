@@ -17,6 +17,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/api"
@@ -76,8 +78,10 @@ func visit() {
 
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	all, err := filepath.Glob("testdata/*.txt")
+	dirtest.Must(t, err)
 	testscript.Run(t, withHints(t, testscript.Params{
-		Dir:                 "testdata",
+		Files:               slices.DeleteFunc(all, func(file string) bool { return !testenv.Chosen(t, 1, file) }),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               func(env *testscript.Env) error { return setup(t, env) },

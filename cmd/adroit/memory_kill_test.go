@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 const rememberTurns = `turns:
@@ -14,9 +16,7 @@ const rememberTurns = `turns:
 // there once afterwards, and so is the job's summary, also that of a job whose
 // process was killed after its end.
 func TestKillAtRemember(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some hundred processes; run it without -short")
-	}
+	testenv.Long(t, "starts some hundred processes")
 	t.Parallel()
 	bin := program(t)
 	last, _ := points(t, 3, func(n int) bool {

@@ -114,9 +114,7 @@ func namePoints(t *testing.T, every int, kill func(n int) bool) {
 // A removal that is killed is finished by the next commands: no hint leads to a merge
 // of what is half removed, and nothing is left over.
 func TestRemovalKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some processes; run it without -short")
-	}
+	testenv.Long(t, "starts some processes")
 	t.Parallel()
 	for every, args := range map[int][]string{13: {"jobs", "rm", "last"}, 17: {"jobs", "prune", "--older-than", "0d"}} {
 		t.Run(args[1], func(t *testing.T) {
@@ -162,9 +160,7 @@ func (p *place) removed(n int, id string, before []string) {
 // A merge that is killed, adroit or a git of it, is done by the next one, or that names the
 // locks that a git has left. Until then the job cannot be removed.
 func TestMergeKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some processes; run it without -short")
-	}
+	testenv.Long(t, "starts some processes")
 	t.Parallel()
 	for every, committed := range map[int]bool{9: false, 8: true} {
 		t.Run(fmt.Sprint("committed ", committed), func(t *testing.T) {
@@ -219,9 +215,7 @@ func mergeKilled(t *testing.T, n int, committed bool) bool {
 
 // An undo that is killed is finished by the next one.
 func TestUndoKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some processes; run it without -short")
-	}
+	testenv.Long(t, "starts some processes")
 	t.Parallel()
 	namePoints(t, 5, func(n int) bool {
 		p := changesJob(t)
@@ -239,9 +233,7 @@ func TestUndoKilled(t *testing.T) {
 // A job whose sub-agents work in copies is killed where these are made, joined and taken
 // away. It goes on, and nothing is left over.
 func TestTreesKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some processes; run it without -short")
-	}
+	testenv.Long(t, "starts some processes")
 	t.Parallel()
 	namePoints(t, 29, func(n int) bool {
 		p := changesPlace(t)
@@ -266,9 +258,7 @@ func TestTreesKilled(t *testing.T) {
 // called damaged, the diff has what differs and nothing else, what is called incomplete is in an
 // overlay, and an undo takes all of it back.
 func TestStatementsAfterKill(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some processes; run it without -short")
-	}
+	testenv.Long(t, "starts some processes")
 	t.Parallel()
 	const command = `turns:
   - calls: [{name: shell, args: {command: "echo changed >d0/f0; rm d1/f1; mkdir new; echo new >new/a.txt"}}]
@@ -458,9 +448,7 @@ func (p *place) changed(n int, out, want string) {
 // A restore that is killed is finished, or has not begun: the jobs are never gone. A
 // backup that is killed leaves nothing of the database anywhere.
 func TestBackupKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some processes; run it without -short")
-	}
+	testenv.Long(t, "starts some processes")
 	t.Parallel()
 	p := newPlace(t, map[string]string{"home/.config/adroit/agents/editor.md": editor, "repo/a": "a\n", "turns.yaml": `turns:
   - calls: [{name: write_file, args: {path: new.txt, content: "new\n"}}]

@@ -39,9 +39,7 @@ const webVTT = `WEBVTT
 // it in a new process, and wants the same files to the byte as without the kill:
 // nothing twice, nothing half, nothing in doubt.
 func TestPodcastSurvivesKill(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some two hundred processes; run it without -short")
-	}
+	testenv.Long(t, "starts some two hundred processes")
 	testenv.NeedsProgram(t, "ffmpeg", "ffprobe", "espeak-ng")
 	t.Parallel()
 	dir := t.TempDir()

@@ -139,9 +139,7 @@ func (d *disk) cut() {
 // It cuts three; in make power, at every point, or at one of ADROIT_POWER_EVERY, from one that the
 // seed draws.
 func TestPower(t *testing.T) {
-	if testing.Short() {
-		t.Skip("mounts file systems; run it without -short")
-	}
+	testenv.Long(t, "mounts file systems")
 	testenv.NeedsProgram(t, "mke2fs", "mount", "cp", "git")
 	if why := noMounts(t); why != "" {
 		testenv.Missing(t, "images cannot be mounted here: "+why)

@@ -3,15 +3,15 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 // TestKillAtSignal kills the runner at points of the run that applies a signal
 // which was sent while nothing ran. It is applied once: the step that waits for
 // the same name next still waits, and gets what is sent then.
 func TestKillAtSignal(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some hundred processes; run it without -short")
-	}
+	testenv.Long(t, "starts some hundred processes")
 	t.Parallel()
 	bin := program(t)
 	last, _ := points(t, 6, func(n int) bool {

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 // led is a task that two workers do at once, in worktrees, and that is reviewed
@@ -55,9 +57,7 @@ const committed = `scenes:
 // they end as those that were not killed, with one commit, one version of each
 // file, and no worktree left.
 func TestKillWorkflows(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some hundred processes; run it without -short")
-	}
+	testenv.Long(t, "starts some hundred processes")
 	t.Parallel()
 	for _, c := range []struct {
 		name, turns string

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/internal/host/jobdir"
 	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/internal/work/sandbox"
@@ -413,9 +414,7 @@ func TestTreesRunner(t *testing.T) {
 // A job whose runner is killed around making and joining worktrees goes on in
 // another process, and ends with the same tree.
 func TestSubAgentsKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts many processes; run it without -short")
-	}
+	testenv.Long(t, "starts many processes")
 	prompt, err := json.Marshal([]string{edit("long.txt", "line 3\n", "one\n") + edit("b.txt", "b", "one"), edit("long.txt", "line 16\n", "two\n") + edit("b.txt", "b", "two")})
 	if err != nil {
 		t.Fatal(err)

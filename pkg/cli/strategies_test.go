@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/pkg/cli"
 	"github.com/adroit-run/adroit/pkg/parts"
 )
@@ -17,9 +18,7 @@ import (
 // them by their id, each side does what its strategy says, and adroit fix stats counts the
 // sides apart, with intervals. Jobs whose problem has no such strategies do not count.
 func TestStrategiesCompared(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs fifty jobs; run it without -short")
-	}
+	testenv.Long(t, "runs fifty jobs")
 	t.Parallel()
 	home, repo := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{

@@ -46,9 +46,7 @@ var quickTests = tools.New(tools.Metadata{
 // accounts and the same file. It takes one point of six, by ADROIT_SEED,
 // and each in make kill.
 func TestKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs some hundred jobs; run it without -short")
-	}
+	testenv.Long(t, "runs some hundred jobs")
 	every, first := 6, 1
 	if testenv.Night() {
 		every = 1

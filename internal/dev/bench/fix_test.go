@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -166,9 +167,7 @@ func quoted(s string) json.RawMessage {
 //
 //	go test ./internal/dev/bench -run TestFixLearns -update
 func TestFixLearns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs 120 jobs; run it without -short")
-	}
+	testenv.Long(t, "runs 120 jobs")
 	rnd := rand.New(rand.NewPCG(60, 12))
 	failures := make([]int, 60)
 	for i := range failures {

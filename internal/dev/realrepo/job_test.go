@@ -84,9 +84,7 @@ var jobs = []job{
 // TestJobs edits and tests each project in a job, and undoes it: the tree is restored, modes
 // included, and the repository's index and refs too.
 func TestJobs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program and runs the tests of five projects; run it without -short")
-	}
+	testenv.Long(t, "builds the program and runs the tests of five projects")
 	bin, err := testenv.Adroit(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

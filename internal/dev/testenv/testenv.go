@@ -58,19 +58,53 @@ func Seed(t testing.TB) uint64 {
 // sets ADROIT_NIGHT.
 func Night() bool { return os.Getenv("ADROIT_NIGHT") != "" }
 
-// Sample returns usual, which is how much of something random a test tries, or whole at Night.
+// Brief reports whether this is go test as a person runs it in a clone: neither CI nor Night nor of
+// tests that -run names. It takes a quarter of what takes long.
+func Brief() bool { return os.Getenv("CI") == "" && !Night() && named() == "" }
+
+// named returns the pattern of -run.
+func named() string {
+	if f := flag.Lookup("test.run"); f != nil {
+		return f.Value.String()
+	}
+	return ""
+}
+
+// Long skips a test that takes a minute or more with -short and, when the run is Brief, three times
+// of four, as the seed draws. why is what takes so long.
+func Long(t testing.TB, why string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip(why + "; run it without -short")
+	}
+	if !Chosen(t, 1, "") {
+		t.Skip(why + "; one such test in four is run here, and all in CI")
+	}
+}
+
+// Sample returns usual, which is how much of something random a test tries, whole at Night, and a
+// quarter of usual when the run is Brief.
 func Sample(usual, whole int) int {
-	if Night() {
+	switch {
+	case Night():
 		return whole
+	case Brief():
+		return max(1, usual/4)
 	}
 	return usual
 }
 
 // Chosen reports whether a case of a long table is in the sample of this run: about one in every,
-// which the seed draws, and each of them at Night or where -run names a case.
+// a quarter of them when the run is Brief, as the seed draws, and each at Night or where -run names a case.
 func Chosen(t testing.TB, every int, name string) bool {
 	t.Helper()
-	if run := flag.Lookup("test.run"); Night() || run != nil && strings.Contains(run.Value.String(), "/") {
+	if Night() || strings.Contains(named(), "/") {
+		return true
+	}
+	if Brief() {
+		every *= 4
+	}
+	if every == 1 {
 		return true
 	}
 	h := fnv.New64a()

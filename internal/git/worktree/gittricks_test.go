@@ -214,9 +214,7 @@ func partial(tr *trap) {
 
 // Conformance 40, 42 and 44: plain git runs the commands that a repository configures, ours does not.
 func TestGitTricks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some thousand gits; run it without -short")
-	}
+	testenv.Long(t, "starts some thousand gits")
 	for name, trick := range tricks {
 		if !testenv.Chosen(t, 3, name) {
 			continue

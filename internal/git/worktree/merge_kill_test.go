@@ -128,9 +128,7 @@ func TestCopyKilled(t *testing.T) {
 // A join that is killed at any point, once or twice, ends as one that is not,
 // and can be undone.
 func TestJoinKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some hundred processes; run it without -short")
-	}
+	testenv.Long(t, "starts some hundred processes")
 	prepare := func(t *testing.T) (killJob, []string) {
 		_, led, dir := workspacetest.Open(t)
 		for _, n := range []string{"a", "b", "c/d", "c/e", "f", "g", "swap/x", "swap/y", "turn"} {

@@ -15,9 +15,7 @@ import (
 // TestGitTricks shows, runs nothing when a copy is made, joined or removed, whether it was there
 // before or was set by whoever works in the copy.
 func TestCopyTricks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some thousand gits; run it without -short")
-	}
+	testenv.Long(t, "starts some thousand gits")
 	for name, trick := range tricks {
 		for _, when := range []string{"before", "meanwhile", "in the copy"} {
 			if !testenv.Chosen(t, 4, name+when) {

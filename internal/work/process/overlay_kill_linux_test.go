@@ -121,9 +121,7 @@ func prepareKill(t *testing.T) (e overlayKillJob, person func()) {
 // changes.
 func TestOverlayKilled(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("starts some hundred processes; run it without -short")
-	}
+	testenv.Long(t, "starts some hundred processes")
 	_, _, _ = overlaid(t) // or skip
 	finish := func(t *testing.T, e overlayKillJob) (tree []string, undone []string) {
 		tree = facts(t, e.Dir)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
@@ -102,9 +103,7 @@ func TestConfinedCommand(t *testing.T) {
 
 func TestConfinedGoTest(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("compiles the standard library where the cache cannot be shared")
-	}
+	testenv.Long(t, "compiles the standard library where the cache cannot be shared")
 	r, dir := cellmate(t, SandboxOptions{Level: sandbox.Full})
 	dirtest.Write(t, filepath.Join(dir, "go.mod"), "module x\n\ngo 1.24\n")
 	dirtest.Write(t, filepath.Join(dir, "x_test.go"), `package x
