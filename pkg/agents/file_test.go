@@ -73,7 +73,7 @@ func TestLint(t *testing.T) {
 		{"clean", "---\ndescription: d\ntools: [word_count, finish]\ndone: {all: [{signal: DONE}, {artifact: words, where: {type: string}}]}\n---\nCount.", ""},
 		{"no description, no prompt", "---\nname: x\n---\n",
 			"x.md:2:1: warning: the description is missing; say in a sentence when to use it\n" +
-				"x.md:4:1: error: the prompt is empty; write below the front matter what the agent is to do and how"},
+				"x.md:4:1: error: the prompt is empty; say what the agent is to do and how; in a file, below the front matter"},
 		{"tools", "---\ndescription: d\ntools:\n  - word_cont\n  - got_*\n  - git_*\ngrant: [read]\n---\nCount.",
 			"x.md:4:5: error: there is no tool word_cont; did you mean word_count?\n" +
 				"x.md:5:5: error: there is no tool got_*; see adroit tools\n" +
@@ -91,6 +91,10 @@ func TestLint(t *testing.T) {
 				"x.md:6:38: error: the template names .Nam, which is not there; did you mean .Name?"},
 		{"a broken template", "---\ndescription: d\n---\none\n{{if}}", "x.md:5:1: error: the template cannot be used: missing value for if"},
 		{"limits", "---\ndescription: d\nlimits: {turns: -2, tokens: -1}\n---\nx", "x.md:3:17: error: limits.turns is negative; -1 means no limit"},
+		{"what would never hold anything", "---\ndescription: d\ntools: [grep]\nlimits: {calls: {grap: 3, grep: 2, mcp__x__y: 1}}\noutput: {propertys: {}, type: object}\ndone: {artifact: diff, where: {minLenght: 1}}\n---\nx",
+			"x.md:4:24: error: there is no tool grap; did you mean grep?\n" +
+				"x.md:5:1: error: output: propertys is no keyword of JSON Schema; did you mean properties?\n" +
+				"x.md:6:24: error: where: minLenght is no keyword of JSON Schema; did you mean minLength?; it is a JSON Schema, as in {minLength: 1}"},
 		{"an unknown signal", "---\ndescription: d\ntools: [grep]\ndone: {signal: DONE}\n---\nx",
 			"x.md:4:1: warning: the signal DONE is demanded, but the prompt does not say when to give it; add finish to its tools, or say in the prompt when to write DONE"},
 		{"too long", "---\ndescription: d\n---\n" + strings.Repeat("word ", 4000), "x.md:4:1: warning: prompt and tools take about 60"},

@@ -69,25 +69,38 @@ func (l *linter) header() {
 	}
 }
 
-// settings reports what a run would go by.
-func (l *linter) settings() {
-	a := l.a
+// negative returns the names of limits that are, -1 apart, which is none.
+func negative(l executor.Limits) (names []string) {
 	for _, f := range []struct {
 		name string
 		v    float64
 	}{
-		{"turns", float64(a.Limits.Turns)}, {"tokens", float64(a.Limits.Tokens)}, {"cost_usd", a.Limits.CostUSD},
-		{"time", float64(a.Limits.Time)}, {"rejects", float64(a.Limits.Rejects)},
+		{"turns", float64(l.Turns)}, {"tokens", float64(l.Tokens)}, {"cost_usd", l.CostUSD},
+		{"time", float64(l.Time)}, {"rejects", float64(l.Rejects)},
 	} {
 		if f.v < 0 && f.v != -1 {
-			l.key("limits."+f.name, Error, "-1 means no limit", "limits.%s is negative", f.name)
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// settings reports what a run would go by.
+func (l *linter) settings() {
+	a := l.a
+	for _, name := range negative(a.Limits) {
+		l.key("limits."+name, Error, "-1 means no limit", "limits.%s is negative", name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Limits.Calls)) {
+		if _, ok := l.all.Lookup(name); !ok && !ofServer(name) {
+			l.unknown("limits.calls."+name, name) // it would bound nothing
 		}
 	}
 	if a.Limits.Turns == -1 && a.Limits.Tokens == -1 && a.Limits.Time == -1 {
 		l.key("limits", Warning, "keep at least one limit", "nothing bounds what a run may take")
 	}
 	if a.Output != nil {
-		if _, err := schema.Compile(a.Output); err != nil {
+		if _, err := schema.Exact(a.Output); err != nil {
 			l.key("output", Error, "", "output: %s", err)
 		}
 	}

@@ -109,7 +109,7 @@ func (l *linter) criterion(c executor.Criterion, key string) {
 		if c.Artifact == "" {
 			l.key(key+".where", Error, "name the artifact that it is about", "where stands without artifact")
 		}
-		if _, err := schema.Compile(c.Where); err != nil {
+		if _, err := schema.Exact(c.Where); err != nil {
 			l.key(key+".where", Error, "it is a JSON Schema, as in {minLength: 1}", "where: %s", err)
 		}
 	}
@@ -143,8 +143,11 @@ func (l *linter) criterion(c executor.Criterion, key string) {
 			l.key(key+".tool", Error, "add it to tools", "the agent does not have %s and can never have called it", c.Tool)
 		}
 	}
-	if (c.All != nil && len(c.All) == 0) || (c.Any != nil && len(c.Any) == 0) {
-		l.key(key, Error, "list conditions", "%s is empty", strings.Join(set, ""))
+	if c.All != nil && len(c.All) == 0 {
+		l.key(key, Error, "list conditions", "all is empty")
+	}
+	if c.Any != nil && len(c.Any) == 0 {
+		l.key(key, Error, "list conditions", "any is empty")
 	}
 	for i, part := range c.All {
 		l.criterion(part, fmt.Sprintf("%s.all.%d", key, i))

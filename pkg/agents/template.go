@@ -2,6 +2,7 @@ package agents
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -285,7 +286,7 @@ func within(set *tools.Set) func(string) bool {
 func (l *linter) template() {
 	a := l.a
 	if strings.TrimSpace(a.Prompt) == "" {
-		l.at(plainyaml.At(max(1, l.src.Places["prompt"].Line), 1), Error, "write below the front matter what the agent is to do and how", "the prompt is empty")
+		l.at(cmp.Or(l.src.Places["prompt"], plainyaml.At(1, 1)), Error, "say what the agent is to do and how; in a file, below the front matter", "the prompt is empty")
 		return
 	}
 	t, err := compile(a, within(l.own))

@@ -256,6 +256,7 @@ func Inline(file, name string, n *plainyaml.Node) (*DynamicAgent, Problems) {
 	rep := &report{src: Source{File: file, Places: plainyaml.Places{}}}
 	root := n
 	n.Places("", rep.src.Places)
+	rep.src.Places["prompt"] = n.Place // unless it has one
 	a := &DynamicAgent{Name: name, Description: "An agent of " + file + "."}
 	d := decode(a, rep)
 	front := *root
@@ -290,6 +291,9 @@ func InlineLimits(file string, n *plainyaml.Node, what string) (executor.Limits,
 	rep := &report{src: Source{File: file}}
 	d := decode(&DynamicAgent{}, rep)
 	d.limits(n)
+	for _, name := range negative(d.a.Limits) {
+		d.bad(n, "-1 means no limit", "%s.%s is negative", what, name)
+	}
 	return d.a.Limits, rep.list.Sort()
 }
 

@@ -17,6 +17,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -89,6 +91,24 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 		return nil, fmt.Errorf("the schema %s", FaultText(faults))
 	}
 	return compileNode(root)
+}
+
+// Exact is like [Compile], for a schema that decides: it refuses a keyword that no draft has, which every
+// validator passes over, and one without any keyword that a value could fail. Keys that begin with x- are
+// their writers' own.
+func Exact(raw json.RawMessage) (*Schema, error) {
+	s, err := Compile(raw)
+	if err != nil {
+		return nil, err
+	}
+	r := &rules{patterns: map[string]*regexp.Regexp{}, exact: true}
+	if err := r.valid(s.root, ""); err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(s.root.Keys, func(key string) bool { return slices.Contains(keywords(), key) }) {
+		return nil, errors.New("the schema demands nothing, so that every value satisfies it")
+	}
+	return s, nil
 }
 
 // compileNode consumes root.

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -138,6 +139,29 @@ func laughs() string {
 		defs += `,"d` + string(rune('0'+i)) + `":{"anyOf":[` + strings.Repeat(ref+",", 9) + ref + `]}`
 	}
 	return `{"$ref":"#/$defs/d9","$defs":{` + defs + `}}`
+}
+
+// TestExact wants a schema that decides to have no keyword that nothing reads, anywhere in it.
+func TestExact(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"minLength":1,"x-unit":"m","title":"t"}`:                                      "",
+		`{"type":"object","properties":{"minimun":{"const":1}},"required":["minimun"]}`: "",
+		`{"$defs":{"a":{"enum":["x"]}},"$ref":"#/$defs/a"}`:                             "",
+		`{"if":{"type":"string"},"then":{"minLength":2},"else":{"type":"null"}}`:        "",
+		`{"minimun":3}`: "minimun is no keyword of JSON Schema; did you mean minimum?",
+		`{"items":{"type":"object","properties":{"a":{"patern":"x"}}}}`: "items.properties.a.patern is no keyword",
+		`{"anyOf":[{"type":"string"},{"equals":3}]}`:                    "anyOf[1].equals is no keyword",
+		`{"type":"string","nullable":true}`:                             "nullable is no keyword",
+		`{}`:                                                            "demands nothing",
+		`{"title":"t","description":"d"}`:                               "demands nothing",
+		`{"minLength":"x"}`:                                             "want a count",
+		`{"a":{"type":"string"},"b":false}`:                             "a is no keyword",
+	} {
+		_, err := Exact(json.RawMessage(raw))
+		if got := fmt.Sprint(err); want == "" && err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %q", raw, got, want)
+		}
+	}
 }
 
 func TestValidateWords(t *testing.T) {

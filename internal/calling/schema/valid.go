@@ -4,7 +4,23 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
+	"sync"
+
+	"github.com/adroit-run/adroit/internal/text/spelling"
 )
+
+// annotations are the keywords that a value cannot fail.
+var annotations = []string{"title", "description", "examples", "example", "default", "$comment", "$schema", "$id", "id", "$anchor", "$defs", "definitions",
+	"readOnly", "writeOnly", "deprecated", "contentEncoding", "contentMediaType", "contentSchema", "then", "else", "minContains", "maxContains"}
+
+// keywords are those that a value can fail, alone or with others.
+var keywords = sync.OnceValue(func() []string {
+	return []string{"type", "enum", "const", "properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties", "maxProperties",
+		"unevaluatedProperties", "dependentSchemas", "dependentRequired", "dependencies", "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains",
+		"minItems", "maxItems", "uniqueItems", "minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+		"allOf", "anyOf", "oneOf", "not", "if", "$ref", "$dynamicRef", "$recursiveRef"}
+})
 
 // rulesOf checks that a flat schema is one, and returns the rules with its patterns.
 func rulesOf(sch *Node) (*rules, error) {
@@ -24,6 +40,13 @@ func (r *rules) valid(sch *Node, path string) error {
 		return fmt.Errorf("%s is %s, want a schema", path, shown(sch))
 	}
 	for i, key := range sch.Keys {
+		if r.exact && !strings.HasPrefix(key, "x-") && !slices.Contains(annotations, key) && !slices.Contains(keywords(), key) {
+			near := spelling.Nearest(key, keywords())
+			if near != "" {
+				near = "; did you mean " + near + "?"
+			}
+			return fmt.Errorf("%s is no keyword of JSON Schema%s", join(path, key), near)
+		}
 		if err := r.keyword(key, sch.Kids[i], join(path, key)); err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ import (
 type rules struct {
 	patterns map[string]*regexp.Regexp
 	shallow  bool // schemas in a schema are valid
+	exact    bool // what no draft knows is refused
 }
 
 // evaluated collects the properties and items that a schema has judged, for the

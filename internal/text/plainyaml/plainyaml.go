@@ -104,7 +104,14 @@ func Parse(src string, first int) (*Document, *SyntaxError) {
 			return nil, &SyntaxError{start, "is not valid YAML: " + err.Error(), ""}
 		}
 		d := Document{start: start}
-		return nil, &SyntaxError{d.at(ye.GetToken()), "is not valid YAML: " + ye.GetMessage(), ""}
+		at, hint := d.at(ye.GetToken()), ""
+		if lines := strings.Split(src, "\n"); at.Line >= first && at.Line-first < len(lines) {
+			line := lines[at.Line-first]
+			if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") {
+				hint = "the line is indented with a tab; YAML takes blanks"
+			}
+		}
+		return nil, &SyntaxError{at, "is not valid YAML: " + ye.GetMessage(), hint}
 	}
 	return &Document{file, start}, nil
 }

@@ -46,6 +46,18 @@ func (l *linter) reachable(g [][]edge) {
 	}
 }
 
+// order reports steps that need one which never comes before them.
+func (l *linter) order(g [][]edge) {
+	l.each(l.p.Steps, "steps", func(key string, s *Step) {
+		for n, id := range s.Needs {
+			target, ok := l.ids[id]
+			if ok && index(target) != index(key) && !from(g, []int{index(target)}, never, always)[index(key)] {
+				l.bad(fmt.Sprintf("%s.needs.%d", key, n), "put it behind "+id, "%s is always skipped: %s comes after it", s.ID, id)
+			}
+		}
+	})
+}
+
 // cycles reports each that no max bounds.
 func (l *linter) cycles(g [][]edge) {
 	reported := map[int]bool{}

@@ -28,7 +28,7 @@ func (l *linter) step(key string, s *Step) {
 		l.group(key, s)
 	case "await": // parsing has seen all of it
 	default:
-		l.bad(key, "give it agent, run, tool, await, pipeline or parallel", "the step %s does nothing", s.ID)
+		l.built(key, giveKind, "the step %s does nothing", s.ID)
 	}
 	l.jump(key+".onSuccess", s.OnSuccess, []string{endID})
 	l.jump(key+".onFailure", s.OnFailure, policyNames())
@@ -52,7 +52,7 @@ func (l *linter) step(key string, s *Step) {
 		l.bad(key+".retries", "", "retries is %d; it is from 0 to %d", s.Retries.Attempts, maxRetries)
 	}
 	if s.Until != nil && s.Max == 0 {
-		l.bad(key+".until", "add max: 3", "the step %s is repeated until something holds, without a cap", s.ID)
+		l.built(key+".until", "add max: 3", "the step %s is repeated until something holds, without a cap", s.ID)
 	}
 }
 

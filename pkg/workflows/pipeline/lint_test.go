@@ -59,6 +59,15 @@ steps:
   - {id: c, check: {run: make lint}}
   - {id: d, tool: run_check}
 `, ``},
+		{"conditions and needs that never mean anything", `
+steps:
+  - {id: a, run: ls, needs: [b]}
+  - {id: b, run: ls, when: {var: input, where: {minimun: 3}}}
+  - {id: c, run: ls, when: {var: input, where: {title: long}}}
+  - {id: d, run: ls, when: {var: input, where: {minLength: 3}}}
+`, `p.yaml:3:30: error: a is always skipped: b comes after it; put it behind b
+p.yaml:4:41: error: where cannot be used: minimun is no keyword of JSON Schema; did you mean minimum?; it is a JSON Schema, as in {minLength: 1}
+p.yaml:5:41: error: where cannot be used: the schema demands nothing, so that every value satisfies it; it is a JSON Schema, as in {minLength: 1}`},
 		{"checks that prove nothing", `
 steps:
   - {id: a, check: run_check}

@@ -87,7 +87,7 @@ func (l *linter) condition(key string, c *condition) {
 		}
 	}
 	if c.Where != nil {
-		if _, err := schema.Compile(c.Where); err != nil {
+		if _, err := schema.Exact(c.Where); err != nil {
 			l.bad(key+".where", "it is a JSON Schema, as in {minLength: 1}", "where cannot be used: %s", err)
 		}
 	}
@@ -302,6 +302,7 @@ func Lint(p *Pipeline, k Known) agents.Problems {
 		g := l.p.edges()
 		l.reachable(g)
 		l.cycles(g)
+		l.order(g)
 		l.data(g)
 	}
 	l.within()
@@ -343,10 +344,10 @@ func (l *linter) collect(steps []Step, key string) {
 func (l *linter) header() {
 	p := l.p
 	if len(p.Steps) == 0 {
-		l.bad("steps", "list at least one under steps:", "the pipeline has no steps")
+		l.built("steps", "list at least one under steps:", "the pipeline has no steps")
 	}
-	if p.Source.File == "" && !nameRule.MatchString(p.Name) {
-		l.bad("name", "use lower case letters, digits, - and _, as in fix-bug", "the name %q cannot be used", p.Name)
+	if !nameRule.MatchString(p.Name) {
+		l.built("name", "use lower case letters, digits, - and _, as in fix-bug", "the name %q cannot be used", p.Name)
 	}
 	if p.MaxSteps < 0 || p.MaxSteps > maxMaxSteps {
 		l.bad("max_steps", "", "max_steps is %d; it is from 1 to %d", p.MaxSteps, maxMaxSteps)
@@ -412,6 +413,13 @@ func (r *report) at(p plainyaml.Place, s agents.Severity, hint, format string, a
 // bad reports an error at a key.
 func (r *report) bad(key, hint, format string, args ...any) {
 	r.at(r.src.place(key), agents.Error, hint, format, args...)
+}
+
+// built reports a fault of a pipeline that was made in Go. Of one in a file, the parser has.
+func (l *linter) built(key, hint, format string, args ...any) {
+	if l.p.Source.File == "" {
+		l.bad(key, hint, format, args...)
+	}
 }
 
 // near is a hint for a name that is not among some.

@@ -60,8 +60,8 @@ func read(src []byte, rep *report) *plainyaml.Node {
 }
 
 func (d *decoder) pipeline(n *node) {
-	p := d.p
-	seen := d.known(n, "", map[string]func(*node){
+	p, read := d.p, false
+	d.known(n, "", map[string]func(*node){
 		"name":        func(v *node) { d.String(v, "name", &p.Name) },
 		"description": func(v *node) { d.String(v, "description", &p.Description) },
 		"inputs":      d.inputs,
@@ -70,13 +70,13 @@ func (d *decoder) pipeline(n *node) {
 		"limits":      func(v *node) { p.Limits = d.limits(v, "limits") },
 		"onFailure":   d.policy,
 		"recovery":    d.recovery,
-		"max_steps":   func(v *node) { d.Whole(v, "max_steps", &p.MaxSteps) },
-		"steps":       func(v *node) { p.Steps = d.list(v, "steps", 1) },
+		"max_steps":   func(v *node) { d.count(v, "max_steps", &p.MaxSteps, 1, maxMaxSteps) },
+		"steps":       func(v *node) { p.Steps, read = d.list(v, "steps", 1), true },
 	})
 	if !nameRule.MatchString(p.Name) {
 		d.rep.bad("name", "use lower case letters, digits, - and _, as in fix-bug", "the name %q cannot be used", p.Name)
 	}
-	if !seen["steps"] || len(p.Steps) == 0 {
+	if !read || p.Steps != nil && len(p.Steps) == 0 {
 		d.rep.bad("steps", "list at least one under steps:", "the pipeline has no steps")
 	}
 }

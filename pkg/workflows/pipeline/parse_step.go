@@ -41,7 +41,7 @@ func (d *decoder) step(n *node, depth int) Step {
 		return s
 	}
 	s.ID = d.id(n) // first, for the agent that has its name
-	of := "the step " + s.ID
+	of, before := "the step "+s.ID, len(d.rep.list)
 	d.known(n, of, map[string]func(*node){
 		"id":       func(*node) {},
 		"name":     func(v *node) { d.String(v, "name", &s.Name) },
@@ -78,7 +78,9 @@ func (d *decoder) step(n *node, depth int) Step {
 		"onSuccess":   func(v *node) { d.String(v, "onSuccess", &s.OnSuccess) },
 		"onFailure":   func(v *node) { s.OnFailure, s.Coordinate = d.failure(v) },
 	})
-	d.fits(n, &s)
+	if len(s.kinds()) > 0 || len(d.rep.list) == before { // or what is wrong with it was reported
+		d.fits(n, &s)
+	}
 	return s
 }
 
@@ -111,7 +113,7 @@ func (d *decoder) id(n *node) string {
 		case slices.Contains(reserved, id):
 			d.Report(n.Kids[i].Place, "choose another", fmt.Sprintf("a step cannot be called %q: the word says what comes next", id))
 		case !idRule.MatchString(id):
-			d.Report(n.Kids[i].Place, "use letters, digits, - and _, as in scout", fmt.Sprintf("the id %q cannot be used", id))
+			d.Report(n.Kids[i].Place, "begin it with a letter, and use at most 64 letters, digits, - and _, as in scout", fmt.Sprintf("the id %q cannot be used", id))
 		}
 		return id
 	}
@@ -122,15 +124,15 @@ func (d *decoder) id(n *node) string {
 // reserved words are targets of jumps that are no steps.
 var reserved = []string{endID, string(policyStop), string(policyContinue), string(policyRecover), string(policyCoordinate)}
 
+const giveKind = "give it agent, run, tool, check, await, pipeline or parallel"
+
 // fits checks that a step is of one kind and has only keys that mean something
 // for it.
 func (d *decoder) fits(n *node, s *Step) {
 	kinds := s.kinds()
 	switch {
-	case len(kinds) == 0 && slices.ContainsFunc(n.Keys, func(k *node) bool { return k.Text == "check" }):
-		return // what is wrong with it was reported
 	case len(kinds) == 0:
-		d.Report(n.Place, "give it agent, run, tool, await, pipeline or parallel", fmt.Sprintf("the step %s does nothing", s.ID))
+		d.Report(n.Place, giveKind, fmt.Sprintf("the step %s does nothing", s.ID))
 		return
 	case len(kinds) > 1:
 		d.Report(n.Place, "make them steps of their own", fmt.Sprintf("the step %s is %s at once", s.ID, strings.Join(kinds, " and ")))
@@ -163,7 +165,7 @@ func (d *decoder) fits(n *node, s *Step) {
 
 // await reads the name of a signal, or {signal, question}.
 func (d *decoder) await(n *node) *await {
-	w := &await{}
+	w, before := &await{}, len(d.rep.list)
 	if n.Kind == plainyaml.Mapping {
 		d.known(n, "await", map[string]func(*node){
 			"signal":   func(v *node) { d.String(v, "await.signal", &w.Signal) },
@@ -172,7 +174,7 @@ func (d *decoder) await(n *node) *await {
 	} else {
 		d.String(n, "await", &w.Signal)
 	}
-	if !idRule.MatchString(w.Signal) {
+	if len(d.rep.list) == before && !idRule.MatchString(w.Signal) {
 		d.Report(n.Place, "write it like await: {signal: answer, question: Shall it go on?}", fmt.Sprintf("the signal %q cannot be awaited", w.Signal))
 	}
 	return w
@@ -196,7 +198,7 @@ func (d *decoder) retries(n *node) retries {
 }
 
 func (d *decoder) condition(n *node, what string, depth int) *condition {
-	c := &condition{}
+	c, before := &condition{}, len(d.rep.list)
 	if depth > maxNesting {
 		d.Report(n.Place, "", fmt.Sprintf("conditions nest more than %d deep", maxNesting))
 		return nil
@@ -225,6 +227,9 @@ func (d *decoder) condition(n *node, what string, depth int) *condition {
 		"all":   parts(&c.All),
 		"any":   parts(&c.Any),
 	})
+	if len(d.rep.list) > before {
+		return c
+	}
 	about, tests := 0, 0
 	for _, is := range []bool{c.Var != "", c.Step != ""} {
 		if is {

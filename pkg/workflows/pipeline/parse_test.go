@@ -101,7 +101,7 @@ func TestParseProblems(t *testing.T) {
 p.yaml:3:22: error: unknown key "on_success": it is spelled onSuccess here; write onSuccess
 p.yaml:3:39: error: unknown key "intput" in the step a; did you mean input?`},
 		{"kinds", "steps:\n  - {id: a}\n  - {id: b, run: ls, tool: shell}\n  - {run: ls}\n  - x\n",
-			`p.yaml:2:6: error: the step a does nothing; give it agent, run, tool, await, pipeline or parallel
+			`p.yaml:2:6: error: the step a does nothing; give it agent, run, tool, check, await, pipeline or parallel
 p.yaml:3:6: error: the step b is run and tool at once; make them steps of their own
 p.yaml:4:6: error: a step has no id; give it one, as in id: scout
 p.yaml:5:5: error: a step is text, not keys with values; write it like - {id: test, run: go test ./...}`},
@@ -112,7 +112,7 @@ p.yaml:3:21: error: check has either tool or run; write check: TOOL, check: {too
 			`p.yaml:1:7: error: the name "Big One" cannot be used; use lower case letters, digits, - and _, as in fix-bug
 p.yaml:3:10: error: a step cannot be called "end": the word says what comes next; choose another
 p.yaml:3:32: error: {{input}} is there already; choose another name
-p.yaml:4:10: error: the id "a b" cannot be used; use letters, digits, - and _, as in scout
+p.yaml:4:10: error: the id "a b" cannot be used; begin it with a letter, and use at most 64 letters, digits, - and _, as in scout
 p.yaml:4:32: error: the variable "x-y" cannot be named so; use letters, digits and _, as in plan`},
 		{"misplaced", "steps:\n  - {id: a, run: ls, input: x, model: cheap}\n  - {id: b, run: ls, until: {step: b, is: done}}\n",
 			`p.yaml:2:22: error: input means nothing for a step with run; it belongs to steps with agent or pipeline
@@ -124,6 +124,17 @@ p.yaml:3:31: error: timeout is not a duration; write it like 30m or 1h30m
 p.yaml:3:46: error: retries is 99; it is from 0 to 20
 p.yaml:3:55: error: max is 0; it is from 1 to 10000
 p.yaml:3:65: error: when says nothing about the value; add one of is, not and where`},
+		{"one fault, one line", "max_steps: 0\nlimits: {tokens: -4}\nsteps:\n  -\n  - {id: a, runn: ls}\n  - {id: b, run: [ls]}\n  - {id: c, await: [x]}\n  - {id: d, run: ls, when: x}\n  - {id: 1, check: run_tests}\n",
+			`p.yaml:1:12: error: max_steps is 0; it is from 1 to 10000
+p.yaml:2:10: error: limits.tokens is negative; -1 means no limit
+p.yaml:4:4: error: a step is nothing, not keys with values; write it like - {id: test, run: go test ./...}
+p.yaml:5:13: error: unknown key "runn" in the step a; did you mean run?
+p.yaml:6:18: error: run is a list, not text
+p.yaml:7:20: error: await is a list, not text
+p.yaml:8:28: error: when is text, not keys with values
+p.yaml:9:10: error: the id "1" cannot be used; begin it with a letter, and use at most 64 letters, digits, - and _, as in scout`},
+		{"steps of another program", "steps:\n  a: {run: ls}\n", `p.yaml:2:3: error: steps is a mapping, not a list of steps; write each as - id: …`},
+		{"tabs", "steps:\n\t- id: a\n", "p.yaml:2:1: error: the file is not valid YAML: found character '\t' that cannot start any token; the line is indented with a tab; YAML takes blanks"},
 		{"an inline agent", "steps:\n  - id: a\n    input: x\n    agent: {promt: Do it., mcp_servers: [x]}\n",
 			`p.yaml:4:13: error: unknown key "promt"; did you mean prompt?`},
 	} {
