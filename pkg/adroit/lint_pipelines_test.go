@@ -16,7 +16,7 @@ var faultyPipelines = []string{
 	"steps:\n  - {id: a, tool: read_file, args: {pth: x}}\n", "steps:\n  - {id: a, pipeline: no_such}\n", "steps:\n  - {id: a, pipeline: faulty}\n", "steps:\n  - {id: a, run: \"{{nobody}}\"}\n",
 	"steps:\n  - {id: a, run: \"{{\"}\n", "steps:\n  - {id: a, run: x, needs: [b]}\n", "steps:\n  - {id: a, run: x, needs: [b]}\n  - {id: b, run: x, needs: [a]}\n", "steps:\n  - {id: a, run: x, timeout: soon}\n",
 	"steps:\n  - {id: a, run: x, timeout: -1s}\n", "steps:\n  - {id: a, run: x, onFailure: z}\n", "onFailure: perhaps\nsteps:\n  - {id: a, run: x}\n", "steps:\n  - {id: a, check: list_files}\n",
-	"steps:\n  - {id: a, check: no_such}\n", "steps:\n  - {id: a, run: x, retry: {max: -1}}\n", "inputs: 1\nsteps:\n  - {id: a, run: x}\n", "limits: {turns: -2}\nsteps:\n  - {id: a, run: x}\n", "steps:\n  - {id: a, await: \"A\\nB\"}\n",
+	"steps:\n  - {id: a, check: no_such}\n", "steps:\n  - {id: a, run: x, retry: {max: -1}}\n", "inputs: 1\nsteps:\n  - {id: a, run: x}\n", "limits: {turns: 2}\nsteps:\n  - {id: a, run: x}\n", "limits: {tokens: -2}\nsteps:\n  - {id: a, run: x}\n", "steps:\n  - {id: a, await: \"A\\nB\"}\n",
 	"steps:\n  - {id: a, parallel: []}\n", "steps:\n  - {id: a, run: x, when: \"{{\"}\n", "steps:\n  - {id: a, agent: counter, input: go, model: Non Sense}\n",
 }
 

@@ -34,7 +34,7 @@ var faulty = []any{
 	front("tools: [read_file, read_file, write_file]\ngrant: [read]"), front("tools: [edit_*, no_*]"),
 	front("done: {signal: OK, artifact: diff}"), front("done: {}"), front("done: {signal: OK, where: {type: string}}"), front("done: {artifact: diff, where: {type: nothing}}"),
 	front("done: {signal: OK, if_missing: {artifact: diff}}"), front("done: {check: run_tests, if_missing: {}}"), front("done: {signal: OK, when: {signal: OK}}"),
-	front("done: {tool: read_file}"), front("done: {tool: no_such}"), front("done: {all: []}"), front("done: {artifact: never}"), front("done: {check: make x}"), front("done: {check: no_such}"),
+	front("done: {tool: read_file}"), front("done: {tool: no_such}"), front("done: {all: []}"), front("done: {any: []}"), front("done: {artifact: never}"), front("done: {check: make x}"), front("done: {check: no_such}"),
 	front("done: {check: list_files}"), front("done: {check: run_check}"), front(`done: {signal: "A\nB"}`),
 	"---\ndescription: d\n---\n{{.Nobody}}", "---\ndescription: d\n---\n{{if}}", "---\ndescription: d\n---\n{{index .Tools 99}}", front("workflow: no_such"),
 
