@@ -33,6 +33,31 @@ var (
 	behind  = lazyregexp.New(`^:(\d{1,9})(-(\d{0,9}))?`)
 )
 
+// A Fence follows the fenced code of a Markdown text from line to line. The zero value is ready.
+type Fence struct{ marks string }
+
+// Inside reports whether the next line belongs to fenced code; the lines that open and close it do.
+// A fence is closed by at least as many of the marks that opened it, and nothing else.
+func (f *Fence) Inside(line string) bool {
+	line = strings.TrimSpace(line)
+	rest := strings.TrimLeft(line, "`")
+	if rest == line {
+		rest = strings.TrimLeft(line, "~")
+	}
+	marks := line[:len(line)-len(rest)]
+	switch {
+	case f.marks != "":
+		if rest == "" && strings.HasPrefix(marks, f.marks) {
+			f.marks = ""
+		}
+		return true
+	case len(marks) < 3 || marks[0] == '`' && strings.Contains(rest, "`"):
+		return false
+	}
+	f.marks = marks
+	return true
+}
+
 // Mentions lists the mentions in a text in order, each once. Markdown code contains no mentions,
 // and neither does an @ after a backslash or within a word.
 func Mentions(text string) []Mention {
@@ -44,13 +69,9 @@ func Mentions(text string) []Mention {
 			out = append(out, m)
 		}
 	}
-	fenced := false
+	var fence Fence
 	for line := range strings.Lines(text) {
-		if strings.HasPrefix(strings.TrimSpace(line), "```") {
-			fenced = !fenced
-			continue
-		}
-		if fenced {
+		if fence.Inside(line) {
 			continue
 		}
 		before, ticked := ' ', false

@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/configs"
-	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
 // An entry is a definition and what is wrong with its file.
@@ -110,9 +109,9 @@ func (k Kind[T]) Load(layers ...Layer) (Set[T], func() Problems) {
 // opensFront reports whether a text begins as front matter does, or cannot be read, which
 // is for its reader to say.
 func opensFront(text []byte) bool {
-	s, err := rootfs.Plain(text)
-	first, _, _ := strings.Cut(s, "\n")
-	return err != nil || strings.TrimRight(first, " \t\r") == "---"
+	s, err := normalized(text)
+	_, ok := opens(s)
+	return err != nil || ok
 }
 
 // entry is that of a file, under its name.

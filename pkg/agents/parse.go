@@ -41,7 +41,8 @@ func parseFile(from Source, src []byte) (*DynamicAgent, Problems) {
 	rep.src.Places = plainyaml.Places{}
 	root.Places("", rep.src.Places)
 	rep.src.Places["prompt"] = plainyaml.At(bodyLine, 1)
-	a := &DynamicAgent{Name: strings.TrimSuffix(path.Base(from.File), ".md"), Source: rep.src, Prompt: body}
+	base := strings.TrimSuffix(path.Base(from.File), ".md")
+	a := &DynamicAgent{Name: base, Source: rep.src, Prompt: body}
 	d := decode(a, rep)
 	d.agent(root)
 	if a.Description == "" {
@@ -52,7 +53,10 @@ func parseFile(from Source, src []byte) (*DynamicAgent, Problems) {
 		a.Tools = []string{"read_file", "list_files", "search", "edit_file", "write_file", "run_tests"}
 		rep.at(plainyaml.At(1, 1), Note, "add tools: to choose", "the file names no tools; it gets %s", strings.Join(a.Tools, ", "))
 	}
-	if name := claudeName(a.Name); a.Source.Claude && name != a.Name && nameRule.MatchString(name) {
+	if a.Source.Claude {
+		a.Description = strings.ReplaceAll(a.Description, `\n`, "\n") // Claude Code writes it on one line
+	}
+	if name := claudeName(a.Name, base); a.Source.Claude && name != a.Name && nameRule.MatchString(name) {
 		rep.key("name", Note, "", "the name %q is %s here", a.Name, name)
 		a.Name = name
 	}
@@ -68,20 +72,20 @@ func split(src []byte, rep *report) (front, body string, bodyLine int, ok bool) 
 		rep.at(plainyaml.At(1, 1), Error, "keep long material in files that the agent reads", "the file has %d bytes; an agent has at most %d", len(src), maxFile)
 		return "", "", 0, false
 	}
-	s, err := rootfs.Plain(src)
+	s, err := normalized(src)
 	if err != nil {
 		rep.at(plainyaml.At(1, 1), Error, "", "the file cannot be read: %v", err)
 		return "", "", 0, false
 	}
-	s = strings.ReplaceAll(s, "\r\n", "\n")
-	lines := strings.Split(s, "\n")
-	fence := func(line string) bool { return strings.TrimRight(line, " \t") == "---" }
-	if !fence(lines[0]) {
+	opened, ok := opens(s)
+	if !ok {
 		rep.at(plainyaml.At(1, 1), Error, "begin with a line ---, then name: and description:, then another ---", "there is no front matter")
 		return "", "", 0, false
 	}
+	lines := strings.Split(s, "\n")
+	clear(lines[:opened+1]) // so that what follows keeps its lines
 	for i, line := range lines[1:] {
-		if !fence(line) {
+		if line = strings.TrimRight(line, " \t"); line != "---" && line != "..." || i < opened {
 			continue
 		}
 		front = strings.Join(lines[1:i+1], "\n")
@@ -101,6 +105,24 @@ func split(src []byte, rep *report) (front, body string, bodyLine int, ok bool) 
 	return "", "", 0, false
 }
 
+// normalized is the text of a file with one form of line ends.
+func normalized(src []byte) (string, error) {
+	s, err := rootfs.Plain(src)
+	if s = strings.ReplaceAll(s, "\r\n", "\n"); !strings.Contains(s, "\n") {
+		s = strings.ReplaceAll(s, "\r", "\n")
+	}
+	return s, err
+}
+
+// opens returns the index of the line that opens a text's front matter: the first one that is
+// not blank.
+func opens(s string) (line int, ok bool) {
+	trimmed := strings.TrimLeft(s, " \t\n")
+	first, _, _ := strings.Cut(trimmed, "\n")
+	before := s[:len(s)-len(trimmed)]
+	return strings.Count(before, "\n"), strings.TrimRight(first, " \t") == "---" && (before == "" || strings.HasSuffix(before, "\n"))
+}
+
 func decode(a *DynamicAgent, rep *report) *decoder {
 	d := &decoder{rep: rep, a: a}
 	d.Nearest, d.Odd = spelling.Nearest, d.claudeKey
@@ -109,8 +131,30 @@ func decode(a *DynamicAgent, rep *report) *decoder {
 }
 
 func (d *decoder) agent(n *node) {
+	keys := d.keys()
+	if d.rep.src.Claude {
+		for _, key := range describing {
+			keys[key] = d.orNothing(key, keys[key])
+		}
+	}
+	d.seen = d.Fields(n, "", keys)
+}
+
+// orNothing reads a key whose value is left out, with a warning, if it does not fit.
+func (d *decoder) orNothing(key string, read func(*node)) func(*node) {
+	return func(v *node) {
+		before, from := *d.a, len(d.rep.list)
+		if read(v); d.rep.list[from:].Err() == nil && (key != "output" || v.Kind == mapping) {
+			return
+		}
+		*d.a, d.rep.list = before, d.rep.list[:from]
+		d.rep.at(v.Place, Warning, "", "%s is not read: it does not mean here what it means there", key)
+	}
+}
+
+func (d *decoder) keys() map[string]func(*node) {
 	a := d.a
-	d.seen = d.Fields(n, "", map[string]func(*node){
+	return map[string]func(*node){
 		"name":           func(v *node) { d.String(v, "name", &a.Name) },
 		"description":    func(v *node) { d.String(v, "description", &a.Description) },
 		"default_prompt": func(v *node) { d.String(v, "default_prompt", &a.DefaultPrompt) },
@@ -140,7 +184,7 @@ func (d *decoder) agent(n *node) {
 		"expose":         func(v *node) { a.Expose = d.flag(v, "expose") },
 		"hidden":         func(v *node) { a.Hidden = d.flag(v, "hidden") },
 		"memory":         d.memory,
-	})
+	}
 }
 
 func (d *decoder) flag(v *node, name string) bool {

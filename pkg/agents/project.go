@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/turn"
 )
 
@@ -88,16 +87,13 @@ const maxReferences = 20
 // nobody has trusted them. Those outside are returned.
 func references(fsys fs.FS, in, text string) (line string, outside []string) {
 	var names []string
-	fenced := false
+	var fence turn.Fence
 	for l := range strings.Lines(text) {
-		if strings.HasPrefix(strings.TrimSpace(l), "```") {
-			fenced = !fenced
-		}
-		if fenced {
+		if fence.Inside(l) {
 			continue
 		}
-		for _, word := range strings.Fields(l) {
-			ref, ok := strings.CutPrefix(word, "@")
+		for _, word := range strings.Fields(strings.ReplaceAll(l, `\ `, "\x00")) { // a space in a path
+			ref, ok := strings.CutPrefix(strings.ReplaceAll(word, "\x00", " "), "@")
 			if ref = strings.TrimRight(ref, ".,;:!?)"); !ok || ref == "" || len(names) == maxReferences {
 				continue
 			}
@@ -160,11 +156,10 @@ func readText(fsys fs.FS, name string, most int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s, err := rootfs.Plain(b)
+	s, err := normalized(b)
 	if err != nil {
 		return "", err
 	}
-	s = strings.ReplaceAll(s, "\r\n", "\n")
 	return strings.TrimRight(s, " \t\n"), nil
 }
 
@@ -174,17 +169,15 @@ func truncateFile(text, name string, budget int) string {
 	if len(text) <= budget {
 		return text
 	}
-	at, line, heading, fenced := 0, 0, 0, false // where the last line and heading within the budget begin
+	at, line, heading := 0, 0, 0 // where the last line and heading within the budget begin
+	var fence turn.Fence
 	for l := range strings.Lines(text) {
 		if at > budget {
 			break
 		}
 		line = at
-		if strings.HasPrefix(l, "#") && !fenced {
+		if !fence.Inside(l) && strings.HasPrefix(l, "#") {
 			heading = at
-		}
-		if strings.HasPrefix(strings.TrimSpace(l), "```") {
-			fenced = !fenced
 		}
 		at += len(l)
 	}

@@ -18,12 +18,12 @@ func all(string) bool { return true }
 // trusted it. What is outside is a warning; a user's name, an address and code are none.
 func TestReadProjectReferences(t *testing.T) {
 	fsys := fstest.MapFS{
-		"CLAUDE.md":     file("See @docs/rules.md, and @README.md.\nAsk @ann or a@README.md.\n```\n@code.md\n```\nAlso @~/mine.md and @missing.md."),
+		"CLAUDE.md":     file("See @docs/rules.md, and @README.md.\nAsk @ann or a@README.md.\n````md\n```\n@code.md\n```\n@code.md\n````\n~~~\n@code.md\n~~~\nAlso @~/mine.md, @my\\ rules.md and @missing.md."),
 		"api/CLAUDE.md": file("As @../docs/rules.md says: @rules.md"),
-		"docs/rules.md": file("SECRET"), "README.md": file("x"), "code.md": file("x"), "api/rules.md": file("x"),
+		"docs/rules.md": file("SECRET"), "README.md": file("x"), "my rules.md": file("x"), "code.md": file("x"), "api/rules.md": file("x"),
 	}
 	p, ps := agents.ReadProject(fsys, "/w", []string{"CLAUDE.md", "api/CLAUDE.md"}, all, 0)
-	if !strings.HasSuffix(p.Text, "\n[What stands behind @ is not read yet: docs/rules.md, README.md]") || strings.Contains(p.Text, "SECRET") {
+	if !strings.HasSuffix(p.Text, "\n[What stands behind @ is not read yet: docs/rules.md, README.md, my rules.md]") || strings.Contains(p.Text, "SECRET") {
 		t.Errorf("the top says %q", p.Text)
 	}
 	if len(p.Says) != 1 || !strings.Contains(p.Says[0].Text, "not read yet: docs/rules.md, api/rules.md]") {

@@ -90,7 +90,7 @@ func loadSkill(l Layer, folder string) (*Skill, Problems) {
 	}
 	s := &Skill{Source: from}
 	front, body, ok := "", strings.TrimSpace(src), true
-	if first, _, _ := strings.Cut(src, "\n"); strings.TrimRight(first, " \t") == "---" {
+	if _, has := opens(src); has {
 		front, body, _, ok = split([]byte(src), rep)
 	}
 	if !ok {
@@ -100,18 +100,17 @@ func loadSkill(l Layer, folder string) (*Skill, Problems) {
 	if root == nil || rep.list.Err() != nil {
 		return nil, rep.list
 	}
+	d := plainyaml.Decoder{Report: func(p place, hint, words string) { rep.at(p, Error, hint, "%s", words) }}
 	// The format has more keys, and others may add theirs: they are not ours to
 	// complain about.
 	for i, k := range root.Keys {
 		v := root.Kids[i]
 		switch {
 		case k.Text != "name" && k.Text != "description":
-		case v.Kind != text:
-			rep.at(v.Place, Error, "", "%s is %s, not text", k.Text, v.Kind)
 		case k.Text == "name":
-			s.Name = strings.TrimSpace(v.Text)
+			d.String(v, k.Text, &s.Name)
 		default:
-			s.Description = strings.TrimSpace(v.Text)
+			d.String(v, k.Text, &s.Description)
 		}
 	}
 	s.Body = body

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/internal/text/plainyaml"
@@ -26,32 +27,66 @@ const (
 // A node is a value of front matter with its place.
 type node = plainyaml.Node
 
-// frontMatter reads YAML that begins on the second line of a file. What is no YAML is
-// read as the programs read it that such files are written for, line by line: a key that
-// lenient names has for its text what stands behind it. All else is refused by its line.
+// frontMatter reads YAML that begins on the second line of a file. What is no YAML, or
+// refers to what is not there, is read as the programs read it that such files are written for:
+// a tab at the start of a line indents, and a key that lenient names has for its text what
+// stands behind it. All else is refused by its line.
 func frontMatter(src string, rep *report, lenient func(key, value string) bool) *node {
 	doc, err := plainyaml.Parse(src, 2)
-	if err != nil {
-		quoted, keys := quoteText(src, lenient)
+	if err != nil || unusable(doc) {
+		spaced, tab := expandTabs(src)
+		quoted, keys := quoteText(spaced, lenient)
 		again, worse := plainyaml.Parse(quoted, 2)
-		if keys == nil || worse != nil {
+		switch {
+		case worse == nil && (keys != nil || tab > 0):
+			if tab > 0 {
+				rep.at(plainyaml.At(1+tab, 1), Note, "indent with spaces", "YAML has no tabs at the start of a line; each is read as two spaces")
+			}
+			for _, k := range keys {
+				rep.at(k.Place, Note, "quote it", "the %s is not valid YAML and was taken as it is", k.Text)
+			}
+			doc = again
+		case err != nil:
 			rep.at(err.Place, Error, err.Hint, "the front matter %s", err.Message)
 			return nil
 		}
-		for _, k := range keys {
-			rep.at(k.Place, Note, "quote it", "the %s is not valid YAML and was taken as it is", k.Text)
-		}
-		doc = again
 	}
 	return doc.Read(func(p place, hint, words string) {
 		rep.at(p, Error, hint, "%s", strings.Replace(words, "it is", "the front matter is", 1))
 	})
 }
 
-// agentText are the keys of agent files that hold text, or names between commas. Keys
-// that decide more are YAML or nothing.
+// unusable reports whether a document has parts that cannot be read, such as a reference.
+func unusable(doc *plainyaml.Document) (bad bool) {
+	doc.Read(func(place, string, string) { bad = true })
+	return bad
+}
+
+// expandTabs writes each tab at the start of a line as two spaces, and returns the first
+// line that has one, 0 for none.
+func expandTabs(src string) (out string, first int) {
+	lines := strings.Split(src, "\n")
+	for i, line := range lines {
+		if rest := strings.TrimLeft(line, "\t"); rest != line && strings.TrimSpace(rest) != "" {
+			lines[i] = strings.Repeat("  ", len(line)-len(rest)) + rest
+			first = cmp.Or(first, i+1)
+		}
+	}
+	return strings.Join(lines, "\n"), first
+}
+
+// agentText are the keys of agent files that hold text, or names between commas, and those
+// that are not ours, which are text to us. Keys that decide more are YAML or nothing.
 func agentText(key, value string) bool {
-	return slices.Contains([]string{"name", "description", "model", "color", "tools", "disallowedTools"}, key) && isWords(value)
+	switch key {
+	case "name", "description", "model", "color":
+		return isWords(value)
+	case "tools", "disallowedTools":
+		return isWords(value) && !strings.ContainsAny(value[:1], "[{")
+	case "maxTurns", "permissionMode", "problemTypes":
+		return false
+	}
+	return (&decoder{a: &DynamicAgent{}}).keys()[key] == nil
 }
 
 // skillText are the keys of skills: those that are not ours are text to us, whatever they
@@ -61,12 +96,56 @@ func skillText(key, value string) bool {
 }
 
 // isWords reports whether a value that is no YAML was meant as words, and not begun as
-// something else and left unfinished.
+// something else and left unfinished: what opens with a bracket or a quotation mark closes it.
 func isWords(value string) bool {
-	if value == "" || strings.ContainsAny(value[:1], "[{|>") {
+	switch {
+	case value == "":
 		return false
+	case strings.ContainsAny(value[:1], "[{"):
+		return bracketEnd(value) > 0
+	case strings.ContainsAny(value[:1], `"'`):
+		return quoteEnd(value) > 0
+	case strings.ContainsAny(value[:1], "|>"):
+		return strings.Trim(value[1:], "+-0123456789 ") != ""
 	}
-	return !strings.ContainsAny(value[:1], `"'`) || len(value) > 1 && value[len(value)-1] == value[0]
+	return true
+}
+
+// bracketEnd returns where the bracket that a value opens with is closed, 0 if nowhere.
+func bracketEnd(value string) int {
+	depth := 0
+	for i := range len(value) {
+		switch value[i] {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+// quoteEnd returns where the quotation that a value opens with ends, 0 if nowhere. Others may
+// lie within it: a mark opens behind a space, and closes ahead of a space or of punctuation.
+func quoteEnd(value string) int {
+	depth := 0
+	for i := range len(value) {
+		if value[i] != value[0] || i > 0 && value[i-1] == '\\' {
+			continue
+		}
+		last := i+1 == len(value)
+		switch {
+		case !last && (i == 0 || strings.IndexByte(" ([{", value[i-1]) >= 0):
+			depth++
+		case last || strings.IndexByte(" .,;:!?)]}", value[i+1]) >= 0:
+			if depth--; depth == 0 || last {
+				return i + 1
+			}
+		}
+	}
+	return 0
 }
 
 var frontKey = lazyregexp.New(`^([A-Za-z][A-Za-z0-9_-]*):(?:[ \t]+(.*)|)$`)
@@ -90,8 +169,9 @@ func quoteText(src string, lenient func(key, value string) bool) (string, []node
 			continue
 		}
 		value := strings.Join(strings.Fields(strings.Join(append([]string{m[2]}, lines[from+1:to]...), " ")), " ")
-		if _, err := plainyaml.Parse(strings.Join(lines[from:to], "\n"), 1); err != nil && lenient(m[1], value) {
-			if n := len(value); n > 1 && strings.ContainsAny(value[:1], `"'`) && value[0] == value[n-1] {
+		doc, err := plainyaml.Parse(strings.Join(lines[from:to], "\n"), 1)
+		if (err != nil || refers(value, src) && unusable(doc)) && lenient(m[1], value) {
+			if n := len(value); n > 1 && strings.ContainsAny(value[:1], `"'`) && quoteEnd(value) == n {
 				value = value[1 : n-1]
 			}
 			keys = append(keys, node{Place: plainyaml.At(2+from, 1), Text: m[1]})
@@ -101,6 +181,16 @@ func quoteText(src string, lenient func(key, value string) bool) (string, []node
 		from = to
 	}
 	return strings.Join(lines, "\n"), keys
+}
+
+// refers reports whether YAML takes a value for a reference to what is not in src, or for a
+// tag: *.ts, !important. What has an anchor is YAML, and stays refused.
+func refers(value, src string) bool {
+	name, _, _ := strings.Cut(value, " ")
+	if anchor, ok := strings.CutPrefix(name, "*"); ok {
+		return !strings.Contains(src, "&"+anchor)
+	}
+	return strings.HasPrefix(name, "!") || name == "&"
 }
 
 // exampleEnd returns the line behind a description's first line and the examples that begin in it or follow
@@ -152,10 +242,13 @@ func counterpart(name string) (string, bool) {
 // tools reads a list of tools; Claude Code's names become ours.
 func (d *decoder) tools(n *node, what string) []string {
 	var out, from []string
-	for _, name := range d.Names(n, what) {
-		if rest, ok := strings.CutPrefix(name, turn.Prefix("")); ok && what == "tools" && !strings.Contains(rest, "__") {
-			d.a.MCPServers = append(d.a.MCPServers, strings.ReplaceAll(rest, "_", "-")) // all of them, as Claude Code writes it
-			continue
+	for _, name := range d.toolNames(n, what) {
+		if rest, ok := strings.CutPrefix(name, turn.Prefix("")); ok && !strings.Contains(rest, "__") && rest != "*" {
+			if what == "tools" {
+				d.a.MCPServers = append(d.a.MCPServers, strings.ReplaceAll(rest, "_", "-")) // all of them, as Claude Code writes it
+				continue
+			}
+			name += "__*"
 		}
 		base, pattern, restricted := strings.Cut(name, "(")
 		ours, claude := counterpart(base)
@@ -183,21 +276,50 @@ func (d *decoder) tools(n *node, what string) []string {
 	return out
 }
 
+// toolNames reads names between commas, also within the entries of a list. Names have no
+// spaces: where there are no commas, spaces lie between them.
+func (d *decoder) toolNames(n *node, what string) (names []string) {
+	for _, entry := range d.Names(n, what) {
+		from, depth := 0, 0
+		for i, c := range entry + " " {
+			switch {
+			case c == '(':
+				depth++
+			case c == ')' && depth > 0:
+				depth--
+			case (c == ' ' || c == '\t' || c == ',') && (depth == 0 || i == len(entry)):
+				if from < i {
+					names = append(names, entry[from:i])
+				}
+				from = i + 1
+			}
+		}
+	}
+	return names
+}
+
+// claudeModel reports whether only Claude Code knows a model's name: an alias, also with the
+// size of its window as in sonnet[1m], or a model without its provider.
+func claudeModel(name string) bool {
+	name, _, _ = strings.Cut(name, "[")
+	return slices.Contains([]string{"sonnet", "opus", "haiku", "opusplan", "best", "default"}, name) ||
+		strings.HasPrefix(name, "claude-") && !strings.ContainsAny(name, "/:")
+}
+
 // model reads a model's name. Names that only Claude Code knows leave the
 // choice to the caller.
 func (d *decoder) model(n *node) {
 	d.String(n, "model", &d.a.Model)
-	switch d.a.Model {
-	case "inherit":
+	unknown := !strings.ContainsAny(d.a.Model, "/:") && !nameRule.MatchString(d.a.Model)
+	switch {
+	case d.a.Model == "":
+	case d.a.Model == "inherit":
 		d.a.Model, d.claude = "", true
-	case "sonnet", "opus", "haiku":
+	case claudeModel(d.a.Model), unknown && d.rep.src.Claude:
 		d.rep.at(n.Place, Note, "name one as provider/model, or with -m", "model %s is not known here; the default is used", d.a.Model)
 		d.a.Model, d.claude = "", true
-	case "":
-	default:
-		if !strings.ContainsAny(d.a.Model, "/:") && !nameRule.MatchString(d.a.Model) {
-			d.bad(n, "write it like ollama/qwen3:8b, or name a role as in cheap", "model %q names no provider", d.a.Model)
-		}
+	case unknown:
+		d.bad(n, "write it like ollama/qwen3:8b, or name a role as in cheap", "model %q names no provider", d.a.Model)
 	}
 }
 
@@ -214,13 +336,29 @@ func (d *decoder) claudeKey(k, v *node) bool {
 	case "color", "background", "initialPrompt", "memory", "isolation":
 		d.rep.at(k.Place, Note, "", "%s is of no use here", k.Text)
 	case "permissionMode", "hooks", "mcpServers":
+		if k.Text == "permissionMode" && v.Text == string(executor.ModePlan) {
+			d.a.Mode = executor.ModePlan // the one that restricts
+			break
+		}
 		d.rep.at(k.Place, Warning, "", "%s is not read: what it asks for does not happen", k.Text)
 	default:
-		return false
+		// Claude Code passes over what it does not know. What may be a restriction, misspelt, is
+		// a fault all the same.
+		if !d.rep.src.Claude || spelling.Nearest(strings.ToLower(k.Text), restricting) != "" {
+			return false
+		}
+		d.rep.at(k.Place, Warning, "", "%s is not read", k.Text)
 	}
 	d.claude = d.claude || k.Text != "problemTypes"
 	return true
 }
+
+// restricting are the keys that take something from an agent.
+var restricting = []string{"tools", "disallowedTools", "deny", "permissions", "permissionMode", "mode", "limits", "maxTurns", "grant"}
+
+// describing are keys of ours whose names others use for something else in their files: a
+// value that does not fit is left out of a file of Claude Code's.
+var describing = []string{"capabilities", "priority", "aliases", "hidden", "expose", "output", "options", "inputs", "memory", "effort", "problem_types"}
 
 // ownKeys are the keys of an agent file that Claude Code has too. One that also has
 // others is ours, whatever its tools are called.
@@ -237,8 +375,13 @@ func (d *decoder) isClaude() bool {
 	return d.claude || d.rep.src.Claude
 }
 
-// claudeName is a name of Claude Code's, which may have any characters, as one of ours.
-func claudeName(name string) string {
+// claudeName is a name of Claude Code's, which may have any characters, as one of ours. That of
+// the file takes the place of one that would lose letters, or that begins with a digit.
+func claudeName(name, file string) string {
+	lost := func(r rune) bool { return r > unicode.MaxASCII && unicode.IsLetter(r) }
+	if begins := strings.TrimLeft(name, "0123456789"); (begins != name || strings.ContainsFunc(name, lost)) && nameRule.MatchString(file) {
+		return file
+	}
 	name = strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', '0' <= r && r <= '9', r == '_':
