@@ -20,6 +20,9 @@ var narrow = strings.NewReplacer(" ", "", "\t", "", "：", ":", "，", ",", "．
 // pairs is the line above a cue in SBV.
 var pairs = lazyregexp.New(`(?m)^(\d{1,2}:\d\d:\d\d\.\d{3}),(\d{1,2}:\d\d:\d\d\.\d{3})$`)
 
+// bracketed is a line of what Whisper prints: times in brackets, and words behind them.
+var bracketed = lazyregexp.New(`(?m)^\[((?:\d{1,3}:)?\d{1,2}:\d\d[.,]\d{3})[ \t]*-->[ \t]*((?:\d{1,3}:)?\d{1,2}:\d\d[.,]\d{3})\][ \t]*(.*)$`)
+
 // readCues reads SRT and VTT: blocks of lines, in each a line with times and
 // below it text. Blocks without times are counters, notes, styles and regions.
 func readCues(s, format string) Collector {
@@ -182,10 +185,10 @@ func dropMarkup(tag string) string {
 }
 
 // Printable drops control and format characters: marks of direction, too,
-// which could make a line read as another.
+// which could make a line read as another. Joiners stay, of which letters and emoji are made.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\n' {
+		if r == '\n' || r == '\u200c' || r == '\u200d' {
 			return r
 		}
 		if r == '\t' {

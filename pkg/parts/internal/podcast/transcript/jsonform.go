@@ -13,8 +13,9 @@ import (
 )
 
 // A segment is a cue in any of the JSON forms: the podcast namespace's
-// (startTime, endTime, body), Whisper's (start, end, text) and whisper.cpp's
-// (offsets in milliseconds, or timestamps).
+// (startTime, endTime, body), Whisper's (start, end, text), whisper.cpp's
+// (offsets in milliseconds, or timestamps), Amazon's (start_time, transcript) and that of
+// YouTube's captions (start, duration).
 type segment struct {
 	Speaker    json.RawMessage `json:"speaker"`
 	StartTime  json.RawMessage `json:"startTime"`
@@ -25,6 +26,12 @@ type segment struct {
 	Text       string          `json:"text"`
 	Offsets    *span           `json:"offsets"`
 	Timestamps *span           `json:"timestamps"`
+	Duration   json.RawMessage `json:"duration"`
+	Transcript string          `json:"transcript"`
+	From       json.RawMessage `json:"start_time"`
+	To         json.RawMessage `json:"end_time"`
+	Label      string          `json:"speaker_label"`
+	unit       float64         // how many of its times are a second; 0 is 1
 }
 
 type span struct {
@@ -37,7 +44,65 @@ type Document struct {
 	Segments      []segment `json:"segments"`
 	Transcription []segment `json:"transcription"`
 	Text          string    `json:"text"`
+	Utterances    []segment `json:"utterances"` // AssemblyAI's, in milliseconds
+	Results       struct {
+		Utterances []segment `json:"utterances"`     // Deepgram's
+		Audio      []segment `json:"audio_segments"` // Amazon's
+	} `json:"results"`
+	Events []struct { // YouTube's
+		Start    float64 `json:"tStartMs"`
+		Duration float64 `json:"dDurationMs"`
+		Segs     []struct {
+			Text string `json:"utf8"`
+		} `json:"segs"`
+	} `json:"events"`
+	Monologues []struct { // Rev's
+		Speaker  json.RawMessage `json:"speaker"`
+		Elements []struct {
+			Value string          `json:"value"`
+			From  json.RawMessage `json:"ts"`
+			To    json.RawMessage `json:"end_ts"`
+		} `json:"elements"`
+	} `json:"monologues"`
 }
+
+// segments are those of the form that the document has.
+func (d *Document) segments() []segment {
+	for _, list := range [][]segment{d.Segments, d.Transcription, d.Results.Utterances, d.Results.Audio} {
+		if len(list) > 0 {
+			return list
+		}
+	}
+	list := d.Utterances
+	for i := range list {
+		list[i].unit = 1000
+	}
+	for _, e := range d.Events {
+		var text strings.Builder
+		for _, s := range e.Segs {
+			text.WriteString(s.Text)
+		}
+		if strings.TrimSpace(text.String()) != "" { // others are the ends of lines
+			list = append(list, segment{Text: text.String(), Start: milli(e.Start), Duration: milli(e.Duration), unit: 1000})
+		}
+	}
+	for _, m := range d.Monologues {
+		g := segment{Speaker: m.Speaker}
+		for _, e := range m.Elements {
+			g.Text += e.Value
+			if g.Start == nil {
+				g.Start = e.From
+			}
+			if e.To != nil {
+				g.End = e.To
+			}
+		}
+		list = append(list, g)
+	}
+	return list
+}
+
+func milli(t float64) json.RawMessage { return strconv.AppendFloat(nil, t, 'f', -1, 64) }
 
 // looksJSON distinguishes a JSON array from text that begins with a bracket, as in
 // "[00:01] Hello".
@@ -58,11 +123,7 @@ func readJSON(s string) (Collector, error) {
 		}
 		return c, fmt.Errorf("the transcript is JSON, but not of a form known here: %w; segments with start, end and text are read, and with startTime, endTime and body", err)
 	}
-	list := d.Segments
-	if list == nil {
-		list = d.Transcription
-	}
-	for _, g := range list {
+	for _, g := range d.segments() {
 		g.Add(&c)
 	}
 	if len(c.List) == 0 && strings.TrimSpace(d.Text) != "" {
@@ -77,10 +138,11 @@ func readJSON(s string) (Collector, error) {
 }
 
 func (g segment) Add(c *Collector) {
-	q := Cue{Speaker: words(g.Speaker), Text: g.Body}
-	q.Text = cmp.Or(q.Text, g.Text)
-	from, to, unit := g.StartTime, g.EndTime, 1.0
+	q := Cue{Speaker: cmp.Or(words(g.Speaker), g.Label), Text: cmp.Or(g.Body, g.Text, g.Transcript)}
+	from, to, unit := g.StartTime, g.EndTime, cmp.Or(g.unit, 1)
 	switch {
+	case g.From != nil:
+		from, to = g.From, g.To
 	case from != nil:
 	case g.Start != nil:
 		from, to = g.Start, g.End
@@ -92,7 +154,8 @@ func (g segment) Add(c *Collector) {
 	var ok, ok2 bool
 	q.Start, ok = number(from, unit)
 	if q.End, ok2 = number(to, unit); to == nil {
-		q.End = q.Start // it does not say
+		q.End, ok2 = number(g.Duration, unit) // it may have neither
+		q.End = Millis(q.Start + q.End)
 	}
 	if !ok || !ok2 {
 		c.fault("with times that cannot be read, left out")

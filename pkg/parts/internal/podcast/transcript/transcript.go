@@ -10,6 +10,7 @@ package transcript
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -90,7 +91,11 @@ func (t Transcript) Between(from, to float64) string {
 // cues are repaired and listed in Repairs; if nothing is usable, the error is a hint
 // what to give.
 func Parse(b []byte) (Transcript, error) {
-	s := pairs.ReplaceAllString(decode(b), "$1 --> $2")
+	s := decode(b)
+	if pairs.MatchString(s) {
+		s = strings.ReplaceAll(pairs.ReplaceAllString(s, "$1 --> $2"), "[br]", "\n")
+	}
+	s = bracketed.ReplaceAllString(s, "$1 --> $2\n$3\n")
 	if strings.ContainsRune(s, 0) {
 		return Transcript{}, fmt.Errorf("this is not a transcript: it has NUL bytes; give an SRT, VTT, JSON or text file")
 	}
@@ -104,6 +109,10 @@ func Parse(b []byte) (Transcript, error) {
 		return Transcript{}, fmt.Errorf("the transcript is empty; give an SRT, VTT, JSON or text file")
 	case page.MatchString(trimmed):
 		return Transcript{}, fmt.Errorf("the transcript is HTML, which is not read here; give an SRT, VTT, JSON or text file")
+	case markup.MatchString(trimmed):
+		return Transcript{}, fmt.Errorf("the transcript is XML or ASS, which are not read here; give an SRT, VTT, JSON or text file")
+	case table.MatchString(trimmed):
+		c = readTable(trimmed)
 	case trimmed[0] == '{' || trimmed[0] == '[' && looksJSON(trimmed):
 		c, err = readJSON(trimmed)
 	case strings.HasPrefix(trimmed, "WEBVTT"):
@@ -450,9 +459,30 @@ var (
 	label = lazyregexp.New(`^\[(?:ti|ar|al|au|by|re|ve|la|length|offset|tool):[^\]]*\]$`)
 	// page is the beginning of a page, or of the HTML that podcasts publish.
 	page = lazyregexp.New(`(?i)^<(?:!doctype html|html|head|body|cite|time|p)[\s>]`)
+	// markup is the beginning of a file for programs: TTML and its like, and ASS.
+	markup = lazyregexp.New(`(?i)^(?:<\?xml\s|<tt[\s>:]|<transcript[\s>]|<timedtext[\s>]|\[script info\])`)
+	// table is the first line of Whisper's table, whose times are milliseconds.
+	table = lazyregexp.New(`^start\tend\ttext\s*\n`)
+	// strong is Markdown's emphasis of what a line begins with.
+	strong = lazyregexp.New(`^(\*\*|__)([^*_\s][^*_]{0,60})(?:\*\*|__)`)
+	// said is a line with a speaker, a time and words, as in "Ann [0:03]: Hello".
+	said = lazyregexp.New(`^(\p{L}[\p{L}\p{M}\d .'’-]{0,60}?)[ \t]*[\[(]((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)[\])]:[ \t]+(.*)$`)
 	// by is a line with a speaker and a time, as in "Ann Lee  00:01:02".
 	by = lazyregexp.New(`^(\p{L}[\p{L}\p{M}\d .'’-]{0,60}?)[ \t]*[\[(]?((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)[\])]?:?$`)
 )
+
+// readTable reads Whisper's table.
+func readTable(s string) Collector {
+	c := Collector{Format: "text"}
+	for line := range strings.Lines(s) {
+		row := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 3)
+		if len(row) < 3 || row[0] == "start" {
+			continue
+		}
+		segment{Offsets: &span{From: json.RawMessage(row[0]), To: json.RawMessage(row[1])}, Text: row[2]}.Add(&c)
+	}
+	return c
+}
 
 // readPlain reads text: paragraphs, or lines with a time before them.
 func readPlain(s string) Collector {
@@ -466,7 +496,7 @@ func readPlain(s string) Collector {
 		q = Cue{}
 	}
 	for line := range strings.SplitSeq(s, "\n") {
-		line = strings.TrimSpace(line)
+		line = strong.ReplaceAllString(strings.TrimSpace(line), "$2")
 		if label.MatchString(line) {
 			continue
 		}
@@ -474,6 +504,13 @@ func readPlain(s string) Collector {
 			if t, ok := ParseTime(m[1] + m[2]); ok {
 				flush()
 				q, timed = Cue{Start: t, Text: m[3] + "\n"}, true
+				continue
+			}
+		}
+		if m := said.FindStringSubmatch(line); m != nil {
+			if t, ok := ParseTime(m[2]); ok {
+				flush()
+				q, timed = Cue{Start: t, Speaker: m[1], Text: m[3] + "\n"}, true
 				continue
 			}
 		}
