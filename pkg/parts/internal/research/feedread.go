@@ -12,6 +12,7 @@ import (
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/fetch"
 	"github.com/mmcdole/gofeed"
+	jsonfeed "github.com/mmcdole/gofeed/json"
 	"github.com/mmcdole/gofeed/rss"
 	"golang.org/x/net/html"
 )
@@ -53,6 +54,7 @@ func readFeed(body []byte, label string, at *url.URL) (*feed, error) {
 	}
 	parser := gofeed.NewParser()
 	parser.RSSTranslator = permalinks{&gofeed.DefaultRSSTranslator{}}
+	parser.JSONTranslator = external{&gofeed.DefaultJSONTranslator{}}
 	parsed, err := parser.ParseString(text)
 	switch {
 	case errors.Is(err, gofeed.ErrFeedTypeNotDetected):
@@ -96,6 +98,21 @@ func (t permalinks) Translate(in any) (*gofeed.Feed, error) {
 		if it.GUID != nil && out.Items[i].Link == "" && !strings.EqualFold(strings.TrimSpace(it.GUID.IsPermalink), "false") && strings.Contains(it.GUID.Value, "://") {
 			out.Items[i].Link = it.GUID.Value
 		}
+	}
+	return out, nil
+}
+
+// external gives items of JSON Feed that are about a page elsewhere the address of that page.
+type external struct{ gofeed.Translator }
+
+func (t external) Translate(in any) (*gofeed.Feed, error) {
+	out, err := t.Translator.Translate(in)
+	from, ok := in.(*jsonfeed.Feed)
+	if err != nil || !ok || len(out.Items) != len(from.Items) {
+		return out, err
+	}
+	for i, it := range from.Items {
+		out.Items[i].Link = cmp.Or(out.Items[i].Link, it.ExternalURL)
 	}
 	return out, nil
 }

@@ -129,11 +129,22 @@ func CleanXML(text string) (string, error) {
 	if n := strings.Count(text, "<item") + strings.Count(text, "<entry"); n > MostItems {
 		return "", fmt.Errorf("it has %d items, more than can be read here", n)
 	}
+	text = podcastSpace.ReplaceAllString(text, "${1}http://www.itunes.com/DTDs/PodCast-1.0.dtd$2")
 	depth, most := 0, 0
+	var clean strings.Builder
+	copied := 0
 	for i := strings.IndexByte(text, '<'); i >= 0; {
 		rest := text[i:]
 		end := ">"
 		switch {
+		case len(rest) > 1 && strings.IndexByte(" \t\r\n<=0123456789", rest[1]) >= 0:
+			clean.WriteString(text[copied:i] + "&lt;") // no markup begins like that
+			next := strings.IndexByte(rest[1:], '<')
+			copied = i + 1
+			if i += 1 + next; next < 0 {
+				i = -1
+			}
+			continue
 		case strings.HasPrefix(rest, "<!--"):
 			end = "-->"
 		case strings.HasPrefix(rest, "<![CDATA["):
@@ -166,8 +177,12 @@ func CleanXML(text string) (string, error) {
 		}
 		i += n + next
 	}
-	return text, nil
+	return clean.String() + text[copied:], nil
 }
+
+// podcastSpace is the declaration of Apple's namespace. Feeds spell it in several ways, and the
+// library knows one.
+var podcastSpace = lazyregexp.New(`(?i)(\sxmlns:[\w.-]+\s*=\s*["']\s*)https?://www\.itunes\.com/dtds/podcast-1\.0\.dtd(\s*["'])`)
 
 // zones are the abbreviations of time zones in dates of feeds, in minutes from UTC. Of those
 // with several meanings it is the one that most feeds mean.
@@ -181,7 +196,11 @@ var zones = map[string]int{
 }
 
 var (
-	weekday    = lazyregexp.New(`^(?i:mon|tue|wed|thu|fri|sat|sun)[a-z]*[,.]?\s*`)
+	weekday    = lazyregexp.New(`^(?:(?i:mon|tue|wed|thu|fri|sat|sun)[a-z]*[,.]?|\p{L}+\.?,)\s*`) // it says nothing that the date does not
+	slashed    = lazyregexp.New(`^(\d{4})/(\d\d)/(\d\d)\b`)
+	dashed     = lazyregexp.New(`^(\d{1,2})-([A-Za-z]{3,9})-(\d{2,4})\b`)
+	compact    = lazyregexp.New(`^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)`)
+	halves     = lazyregexp.New(`(?i)(\d:\d\d(?::\d\d)?)\s*([ap])\.?m\b\.?`)
 	september  = lazyregexp.New(`(?i)\bsept\b\.?`)
 	named      = lazyregexp.New(`^(.*\d)\s*([A-Za-z]{1,4})(?:\s*\([^)]*\))?$`)
 	offsetZone = lazyregexp.New(`^(.*\d)\s*(?:(?i:gmt|utc)\s*)?([+-])\s?(\d{1,2})(?::?(\d\d))?(?:\s*\([^)]*\))?$`)
@@ -205,6 +224,10 @@ func Midnight(s string) (string, time.Duration) {
 func FeedDate(s string) (time.Time, bool) {
 	s = strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "\u00a0", " ")
 	s = september.ReplaceAllString(weekday.ReplaceAllString(s, ""), "Sep")
+	s = dashed.ReplaceAllString(slashed.ReplaceAllString(s, "$1-$2-$3"), "$1 $2 $3")
+	s = compact.ReplaceAllString(s, "$1-$2-$3 $4:$5:$6")
+	half := halves.FindStringSubmatch(s)
+	s = halves.ReplaceAllString(s, "$1")
 	if !clockTime.MatchString(s) {
 		return time.Time{}, false
 	}
@@ -228,9 +251,16 @@ func FeedDate(s string) (time.Time, bool) {
 	s = strings.ReplaceAll(s, ",", "")
 	for _, day := range []string{"2 Jan 2006", "2 January 2006", "Jan 2 2006", "January 2 2006", "2 Jan 06", "2006-01-02"} {
 		for _, clock := range []string{" 15:04:05", " 15:04", "T15:04:05", "T15:04"} {
-			if t, err := time.ParseInLocation(day+clock, s, zone); err == nil {
-				return t.Add(late), true
+			t, err := time.ParseInLocation(day+clock, s, zone)
+			switch {
+			case err != nil:
+				continue
+			case half != nil && t.Hour() == 12 && strings.EqualFold(half[2], "a"):
+				late -= 12 * time.Hour
+			case half != nil && t.Hour() < 12 && strings.EqualFold(half[2], "p"):
+				late += 12 * time.Hour
 			}
+			return t.Add(late), true
 		}
 	}
 	return time.Time{}, false
