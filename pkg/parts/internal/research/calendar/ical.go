@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"mime/quotedprintable"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
@@ -62,11 +64,15 @@ func (p *part) text(name string) string {
 func parseICS(text string) ([]*part, error) {
 	var top []*part
 	var open []*part
-	lines := 0
+	lines, soft := 0, "" // soft is a line of quoted-printable text that goes on
 	for l := range strings.Lines(folds.ReplaceAllString(text, "")) {
-		l = strings.TrimRight(l, "\r\n")
+		l = soft + strings.TrimRight(l, "\r\n")
 		if lines++; lines > mostLines {
 			return nil, fmt.Errorf("it has more than %d lines", mostLines)
+		}
+		if soft = ""; strings.HasSuffix(l, "=") && printable.MatchString(l) && len(l) < mostSoft {
+			soft = strings.TrimSuffix(l, "=")
+			continue
 		}
 		p, ok := parseLine(l)
 		if !ok {
@@ -148,9 +154,21 @@ func parseLine(l string) (p prop, ok bool) {
 			p.params[name] = strings.Trim(l[:i], `"`)
 		}
 	}
-	p.value = l[i+1:]
+	if p.value = l[i+1:]; strings.EqualFold(p.params["ENCODING"], "QUOTED-PRINTABLE") {
+		b, err := io.ReadAll(quotedprintable.NewReader(strings.NewReader(p.value)))
+		s, unread := fetch.Decode(b, p.params["CHARSET"])
+		if err == nil && unread == nil {
+			p.value = strings.NewReplacer("\r\n", `\n`, "\n", `\n`).Replace(s)
+		}
+	}
 	return p, true
 }
+
+// printable is a line of iCalendar 1.0 whose text is quoted-printable.
+var printable = lazyregexp.New(`(?i)^[^:]*;ENCODING=QUOTED-PRINTABLE[;:]`)
+
+// mostSoft bounds a line that is put together.
+const mostSoft = 64 << 10
 
 // valueEnd returns the offset at which a parameter's value ends: at ; or : outside of
 // quotes.
