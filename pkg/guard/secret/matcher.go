@@ -186,8 +186,10 @@ var shapes = sync.OnceValue(func() []shape {
 			"access_key", "accessKey", "AccessKey", "ACCESS_KEY", "private_key", "privateKey", "PrivateKey", "PRIVATE_KEY",
 			"encryption_key", "encryptionKey", "EncryptionKey", "ENCRYPTION_KEY", "encryption-key", "Encryption-Key", "signing_key", "signingKey", "SigningKey", "SIGNING_KEY", "signing-key", "Signing-Key",
 			"master_key", "masterKey", "MasterKey", "MASTER_KEY", "account_key", "accountKey", "AccountKey", "ACCOUNT_KEY", "APP_KEY",
+			"subscription_key", "subscriptionKey", "SubscriptionKey", "SUBSCRIPTION_KEY", "subscription-key", "Subscription-Key", "license_key", "licenseKey", "LicenseKey", "LICENSE_KEY", "license-key",
 			"credential", "Credential", "CREDENTIAL",
 		}, false, assigned},
+		{byName, []string{"--password ", "--token ", "--api-key ", "--secret ", "--access-token ", "--auth-token ", "--client-secret "}, false, value(assignedPart, 12, random)},
 	}
 })
 

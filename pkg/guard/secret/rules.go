@@ -214,7 +214,7 @@ func assigned(s string, lead int, final, whole bool) verdict {
 	if open {
 		return verdict{answer: more}
 	}
-	for _, other := range []string{"name", "path", "file", "id", "url", "env", "type", "count", "len", "arn", "version", "size"} {
+	for _, other := range []string{"name", "path", "file", "id", "url", "env", "type", "count", "len", "arn", "version", "size", "ref", "refs", "source", "manager", "store"} {
 		if strings.HasSuffix(strings.ToLower(name), other) {
 			return verdict{}
 		}
@@ -318,6 +318,9 @@ func dataName(before, rest, value string) bool {
 	for end < len(rest) && ident[rest[end]] {
 		end++
 	}
+	if reference(before, value) {
+		return true
+	}
 	if rest = rest[:end]; len(rest) < len("token") || !strings.EqualFold(rest[:len("token")], "token") {
 		return false
 	}
@@ -338,7 +341,11 @@ func dataName(before, rest, value string) bool {
 	if back != "" && back[0] >= 'a' {
 		return false // a word of its own, as tokenvalue
 	}
-	if front == "client" || front == "Client" {
+	if strings.HasSuffix(before, "unexpected ") || strings.HasSuffix(before, "Unexpected ") {
+		return true // the words of a parser
+	}
+	switch front {
+	case "client", "Client", "clientRequest", "ClientRequest", "client_request":
 		// A name for what is asked for, so that it is done once; Vault's client_token is a key.
 		return back == "" && rest[1] == 'o' && len(value) < window
 	}
@@ -348,6 +355,16 @@ func dataName(before, rest, value string) bool {
 	}
 	said, after := wordsIn(front, places, values, beside), wordsIn(back, behind)
 	return said >= 0 && after >= 0 && said+after > 0
+}
+
+// schemes name where a secret is, in place of the secret.
+var schemes = []string{"env:", "vault:", "file:", "ssm:", "op:", "arn:", "keychain:", "keyring:"}
+
+// reference reports whether a value says where a secret is. before is the text before its name:
+// a resource's name has the word secret within it.
+func reference(before, value string) bool {
+	word := before[strings.LastIndexAny(before, " \t\n\"'`=")+1:]
+	return strings.HasPrefix(word, "arn:") || slices.ContainsFunc(schemes, func(s string) bool { return strings.HasPrefix(value, s) })
 }
 
 func contains(list, word string) bool { return strings.Contains(list, " "+strings.ToLower(word)+" ") }
