@@ -190,3 +190,27 @@ func TestFeedOfManyEpisodes(t *testing.T) {
 		t.Errorf("%d faults", len(faults))
 	}
 }
+
+// Whatever a title has, the feed stays XML and has that title: without what XML cannot have, and
+// without marks of direction.
+func TestTitlesInFeeds(t *testing.T) {
+	for title, want := range map[string]string{
+		"a ]]> b <![CDATA[c]]>": "a ]]> b <![CDATA[c]]>", "AT&T &amp; &nbsp;": "AT&T &amp; &nbsp;", "ctrl \x01\x0b\x1b[31m\x7f": "ctrl [31m",
+		"emoji 👩‍👩‍👧 🇩🇪": "emoji 👩‍👩‍👧 🇩🇪", "\u202eRTL \u2066שלום": "RTL שלום", "broken \xff\xed\xa0\x80": "broken \ufffd", "\ufffe\uffff": "\ufffd\ufffd",
+		"</title><item>": "</title><item>", "two\nlines\ttab": "two lines tab", "<?x y?> <!-- c -->": "<?x y?> <!-- c -->", "{{ x }} ${y} %s": "{{ x }} ${y} %s",
+	} {
+		out, _, err := splice([]byte(odd), newEntry(t, feedItem{URL: "https://example.com/a.mp3", Title: title, Date: "2026-05-01"}, showNotes{Summary: title}))
+		if err != nil {
+			t.Errorf("%q: %v", title, err)
+			continue
+		}
+		var got struct {
+			Items []struct {
+				Title string `xml:"title"`
+			} `xml:"channel>item"`
+		}
+		if err := xml.Unmarshal(out, &got); err != nil || len(got.Items) != 3 || got.Items[0].Title != want {
+			t.Errorf("%q is %+q, %v; want %q", title, got.Items, err, want)
+		}
+	}
+}

@@ -331,6 +331,9 @@ func (m Matter) Date() time.Time {
 			if t, err := ParseDate(v); err == nil {
 				return t
 			}
+			if t, ok := fetch.FeedDate(v); ok { // as generators take it, with the name of a zone
+				return t
+			}
 		}
 	}
 	return time.Time{}

@@ -182,3 +182,18 @@ func TestDateForms(t *testing.T) {
 		}
 	}
 }
+
+// Dates as front matter of each generator has them. One that could be two days is none.
+func TestDatesOfMatter(t *testing.T) {
+	for text, want := range map[string]string{
+		"---\ndate: 2024-1-2\n---\n": "2024-01-02T00:00:00Z", "---\ndate: 2024-01-02T03:04\n---\n": "2024-01-02T03:04:00Z", "---\ndate: 2024-01-02 03:04:05 +0200\n---\n": "2024-01-02T01:04:05Z",
+		"---\ndate: 2024-01-02 03:04:05 UTC\n---\n": "2024-01-02T03:04:05Z", "---\ndate: 'Tue, 02 Jan 2024 03:04:05 GMT'\n---\n": "2024-01-02T03:04:05Z", "---\ndate: 2024-01-02T03:04:05.000Z\n---\n": "2024-01-02T03:04:05Z",
+		"---\ndate: January 2, 2024 3:04 PM EST\n---\n": "2024-01-02T20:04:00Z", "+++\ndate = 2024-01-02 03:04:05\n+++\n": "2024-01-02T03:04:05Z", "{\"date\": \"2024-01-02\"}\n": "2024-01-02T00:00:00Z",
+		"---\ndate: 02/01/2024\n---\n": "0001-01-01T00:00:00Z", "---\ndate:\n---\n": "0001-01-01T00:00:00Z",
+	} {
+		m, _ := Split(text)
+		if got := m.Date().UTC().Format("2006-01-02T15:04:05Z"); got != want {
+			t.Errorf("%q is %s, want %s", text, got, want)
+		}
+	}
+}
