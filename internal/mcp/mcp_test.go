@@ -180,7 +180,8 @@ func TestMCPAccepted(t *testing.T) {
 // TestMCPUnchecked: a tool is usable although a detail of its schema is not understood; the job,
 // the report and the model list the omitted parts. An unusable tool is named.
 func TestMCPUnchecked(t *testing.T) {
-	f := serve(t, "behaves", `{"tools":[{"name":"look","inputSchema":{"type":"object","properties":{"to":{"type":"string","pattern":"^(?!x)a+$"}}}},{"name":"text","inputSchema":{"type":"string"}},
+	endless := strings.Repeat(`{"items":`, 700) + "{}" + strings.Repeat("}", 700)
+	f := serve(t, "behaves", `{"tools":[{"name":"look","inputSchema":{"type":"object","properties":{"to":{"type":"string","pattern":"^(?!x)a+$"}}}},{"name":"text","inputSchema":`+endless+`},
 		{"name":"none","inputSchema":null,"annotations":[]},{"name":5},{"name":"empty","description":7,"inputSchema":{"type":"object","properties":[]}}]}`)
 	look := f.tool(t, "look")
 	if !strings.Contains(look.Description, "not checked before a call: to: the pattern ^(?!x)a+$ is not checked") || !strings.Contains(string(look.Input), "It must match the pattern") {
@@ -200,7 +201,7 @@ func TestMCPUnchecked(t *testing.T) {
 	}
 
 	// Who asks for one tool is warned of that one, whatever the others are called.
-	f = serve(t, "behaves", `{"tools":[{"name":"text","inputSchema":{"type":"string"}},{"name":"text: also","inputSchema":{"type":"number"}},{"name":"look","inputSchema":{"type":"object"}}]}`)
+	f = serve(t, "behaves", `{"tools":[{"name":"text","inputSchema":`+endless+`},{"name":"text: also","inputSchema":`+endless+`},{"name":"look","inputSchema":{"type":"object"}}]}`)
 	f.scope.Tool = "text"
 	if _, err := f.Tools(t.Context(), f.scope, []string{"fake"}); err != nil || len(f.warnings) != 1 || !strings.Contains(f.warnings[0], "cannot be used: text: its schema") {
 		t.Errorf("the warnings are %q, %v", f.warnings, err)
@@ -282,7 +283,7 @@ func TestMCPBombs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Items) != maxTools || r.More != 12_000-maxTools || len(r.Unusable) != 3 {
+	if len(r.Items) != maxTools || r.More != 12_002-maxTools || len(r.Unusable) != 1 {
 		t.Errorf("%d tools, %d more, unusable %q", len(r.Items), r.More, r.Unusable)
 	}
 }

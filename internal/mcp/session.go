@@ -403,7 +403,7 @@ const (
 	maxTools       = 10_000   // of a server that are offered
 	maxListBytes   = 16 << 20 // of their schemas and descriptions
 	maxListed      = 20_000   // that are read at all
-	maxSchemaBytes = 32 << 10 // of a tool's arguments
+	maxSchemaBytes = 32 << 10 // of a tool's arguments as its server sends them; longer ones are shortened
 	maxDescription = 2 << 10
 	maxWireName    = 256 // of a tool as its server names it
 )
@@ -441,14 +441,10 @@ func define(t *sdk.Tool) (d definition, problem string) {
 		d.ReadOnly, d.Idempotent = a.ReadOnlyHint, a.IdempotentHint || a.ReadOnlyHint
 		d.Harmless = a.ReadOnlyHint || a.DestructiveHint != nil && !*a.DestructiveHint
 	}
-	switch {
-	case t.Name == "" || len(t.Name) > maxWireName || rootfs.Visible(t.Name) != t.Name || strings.ContainsAny(t.Name, "\n\t"):
+	if t.Name == "" || len(t.Name) > maxWireName || rootfs.Visible(t.Name) != t.Name || strings.ContainsAny(t.Name, "\n\t") {
 		return d, fmt.Sprintf("its name is empty, not printable or longer than %d bytes", maxWireName)
-	case len(input) > maxSchemaBytes:
-		return d, fmt.Sprintf("its schema is longer than %d bytes", maxSchemaBytes)
 	}
-	probe := tools.Func(tools.Metadata{Name: "probe", Description: "Probe."}, input, nil)
-	if probe.Input.Err() == nil {
+	if len(input) <= maxSchemaBytes && string(input) != "false" && tools.Func(tools.Metadata{Name: "probe", Description: "Probe."}, input, nil).Input.Err() == nil {
 		return d, ""
 	}
 	s, left, err := schema.Relax(input)

@@ -4,19 +4,44 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
+
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
 // compilePattern compiles an ECMA 262 pattern, the syntax of JSON Schema, as far as package regexp
 // supports it: look-around and back references are errors.
 func compilePattern(p string) (*regexp.Regexp, error) {
+	if strings.HasPrefix(p, "/^") || delimited.MatchString(p) {
+		return nil, fmt.Errorf("error parsing regexp: it has the delimiters of a program: `%s`", p)
+	}
 	t := translator{rest: p}
 	if err := t.all(); err != nil {
 		return nil, fmt.Errorf("error parsing regexp: %w: `%s`", err, p)
 	}
 	return regexp.Compile(t.out.String())
+}
+
+// delimited matches a pattern with delimiters and perhaps flags that is anchored at its end: as a
+// pattern it would match nothing.
+var delimited = lazyregexp.New(`^/.*[^\\]\$/[dgimsuvy]*$`)
+
+// looks are look-ahead and look-behind, which only tests of syntax may pass over.
+var looks = strings.NewReplacer("(?=", "(?:", "(?!", "(?:", "(?<=", "(?:", "(?<!", "(?:")
+
+// isPattern reports whether p is a pattern of ECMA 262, also one that [compilePattern] refuses for
+// what package regexp lacks.
+func isPattern(p string) bool {
+	if _, err := regexp.Compile(p); err == nil {
+		return true
+	}
+	_, err := compilePattern(looks.Replace(p))
+	var syntaxError *syntax.Error
+	return err == nil || errors.Is(err, errBackReference) || errors.As(err, &syntaxError) && syntaxError.Code == syntax.ErrInvalidRepeatSize
 }
 
 // A translator writes a pattern of ECMA 262 as one of regexp.
@@ -37,14 +62,21 @@ func (t *translator) all() error {
 				return err
 			}
 			continue
+		case class && (strings.HasPrefix(t.rest, "--[") || strings.HasPrefix(t.rest, "&&[")):
+			return errors.New("operations on sets of characters are not supported")
 		case c == '[' && class:
 			t.out.WriteByte('\\') // regexp has names of classes there
 		case c == '[':
 			class = true
-			for _, empty := range []string{"[]", "[^]"} {
-				if strings.HasPrefix(t.rest, empty) {
-					return errors.New("a class without characters is not supported")
-				}
+			if strings.HasPrefix(t.rest, "[]") { // no character
+				t.take(2, `[^\x00-\x{10FFFF}]`)
+				class = false
+				continue
+			}
+			if strings.HasPrefix(t.rest, "[^]") { // any
+				t.take(3, `[\x00-\x{10FFFF}]`)
+				class = false
+				continue
 			}
 		case c == ']':
 			class = false
@@ -55,16 +87,19 @@ func (t *translator) all() error {
 	return nil
 }
 
+// take reads n bytes and writes as for them.
+func (t *translator) take(n int, as string) {
+	t.rest = t.rest[n:]
+	t.out.WriteString(as)
+}
+
 // escape translates an escape sequence; the backslash has been read.
 func (t *translator) escape(class bool) error {
 	if len(t.rest) == 1 {
 		return errors.New("trailing backslash at end of expression")
 	}
 	c := t.rest[1]
-	take := func(n int, as string) {
-		t.rest = t.rest[n:]
-		t.out.WriteString(as)
-	}
+	take := t.take
 	switch {
 	case c == 'u':
 		if r, n := codePoint(t.rest[2:]); n > 0 {
@@ -76,11 +111,19 @@ func (t *translator) escape(class bool) error {
 		take(2, `\x00`)
 	case c >= '0' && c <= '9' || c == 'k':
 		return errBackReference
+	case c == 'p' || c == 'P':
+		name, _, closed := strings.Cut(strings.TrimPrefix(t.rest[2:], "{"), "}")
+		kind, value, pair := strings.Cut(name, "=")
+		if pair = pair && closed; pair && slices.Contains([]string{"Script", "sc", "General_Category", "gc"}, kind) {
+			take(len(`\p{}`)+len(name), `\`+string(c)+`{`+value+`}`)
+			return nil
+		}
+		take(2, t.rest[:2])
 	case c == 'b' && class:
 		take(2, `\x08`)
 	case c == 'c' && len(t.rest) > 2 && isLetter(t.rest[2]):
 		take(3, fmt.Sprintf(`\x%02x`, t.rest[2]%32))
-	case strings.IndexByte("dDwWsSbBnrtfvxpP", c) >= 0, !isLetter(c):
+	case strings.IndexByte("dDwWsSbBnrtfvx", c) >= 0, !isLetter(c):
 		take(2, t.rest[:2])
 	default:
 		take(2, string(c)) // which regexp may give a meaning

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,6 +46,9 @@ const maxSchema = 20_000
 
 // flatten returns a copy of the schema n.
 func (f *flattener) flatten(n *Node, depth int) (*Node, error) {
+	if f.relaxed.tooDeep() {
+		return anything(), nil
+	}
 	if f.size++; f.size > maxSchema || depth > maxDepth {
 		return nil, errTooBig
 	}
@@ -67,6 +69,10 @@ func (f *flattener) flatten(n *Node, depth int) (*Node, error) {
 			return f.relaxed.unknownType("it is not checked: %s is no schema", shown(n)), nil
 		}
 		return nil, fmt.Errorf("the schema has %s where a schema belongs", n)
+	}
+	if n.At("nullable").Equals("true") {
+		out, err := f.flatten(n.Without("nullable"), depth)
+		return orNull(out), err
 	}
 	if ref := n.At("$ref"); ref != nil {
 		return f.inline(n, ref, depth)
@@ -111,6 +117,35 @@ func (f *flattener) add(out *Node, key string, v *Node, depth int) (err error) {
 	}
 	f.relaxed.keyword(out, key, kid, left)
 	return nil
+}
+
+// orNull returns a flat schema that accepts null, too: what OpenAPI 3.0 means by nullable.
+func orNull(n *Node) *Node {
+	null := &Node{Kind: 'n'}
+	t, plain := n.At("type"), n != nil
+	for _, key := range []string{"const", "not", "allOf", "anyOf", "oneOf", "if"} {
+		plain = plain && n.At(key) == nil
+	}
+	switch {
+	case !plain && n != nil:
+		out, either := object(), &Node{Kind: '[', Kids: []*Node{n, object()}}
+		either.Kids[1].Set("type", text("null"))
+		if d := n.At("description"); d != nil {
+			out.Set("description", d)
+		}
+		out.Set("anyOf", either)
+		return out
+	case n == nil:
+		return nil
+	case t.is('"') && t.Text != "null":
+		n.Set("type", &Node{Kind: '[', Kids: []*Node{t, text("null")}})
+	case t.is('[') && !slices.Contains(t.words(), "null"):
+		n.Set("type", &Node{Kind: '[', Kids: append(slices.Clone(t.Kids), text("null"))})
+	}
+	if e := n.At("enum"); e.is('[') && !slices.ContainsFunc(e.Kids, func(k *Node) bool { return k.is('n') }) {
+		n.Set("enum", &Node{Kind: '[', Kids: append(slices.Clone(e.Kids), null)})
+	}
+	return n
 }
 
 // anything returns the schema that accepts everything. An empty object or true would be
@@ -315,7 +350,7 @@ var formats = map[string]func(string) bool{
 	"uuid":                  uuid.MatchString,
 	"json-pointer":          pointer.MatchString,
 	"relative-json-pointer": relative.MatchString,
-	"regex":                 func(s string) bool { _, err := regexp.Compile(s); return err == nil },
+	"regex":                 isPattern,
 }
 
 var (

@@ -1,11 +1,14 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/text/spelling"
 )
 
 // A relaxation records what it leaves out of a third party's schema.
@@ -14,36 +17,62 @@ type relaxation struct {
 	left   []string
 	total  int // how often something was left out
 	levels int // how deep a type may be nested in itself
+	deep   int // how many keys may lead to a schema
+	brief  int // the bytes that each description may have; 0 for all
 }
 
-// Limits on writing out a type that is nested in itself: mostLevels bounds the depth, and
-// roomForLevels the size in bytes.
+// Limits on writing out a schema: mostLevels bounds how deep a type is written out that is nested
+// in itself, roomForLevels the bytes that this may add, and mostRelaxed the bytes of the whole.
 const (
 	mostLevels    = 3
 	roomForLevels = 8 << 10
+	mostRelaxed   = 32 << 10
 )
 
+// depths are how deep a schema is written out, one after the other until it fits.
+var depths = []int{maxDepth - 4, maxDepth / 2, 12, 6, 4, 2, 0}
+
 // Relax is like [Compile] and [Schema.ForArguments], for a schema by a third party: it omits
-// keywords that it does not understand, so that the result accepts more than it should, never
-// less. left describes each of them in a line, as do the descriptions in the schema.
+// keywords that it does not understand, and what is too deep or too long, so that the result
+// accepts more than it should, never less. left describes each of them in a line, as do the
+// descriptions in the schema.
 func Relax(raw json.RawMessage) (s *Schema, left []string, err error) {
+	var tries []relaxation
 	for levels := mostLevels; levels >= 0; levels-- {
-		root, faults := parse(raw)
+		tries = append(tries, relaxation{levels: levels, deep: depths[0]})
+	}
+	tries = append(tries, relaxation{deep: depths[0], brief: 100})
+	for _, deep := range depths {
+		tries = append(tries, relaxation{deep: deep, brief: 20})
+	}
+	for _, r := range tries {
+		root, faults := Parse(raw, maxParsed)
 		if faults != nil {
 			return nil, nil, fmt.Errorf("the schema %s", FaultText(faults))
 		}
-		r := &relaxation{levels: levels}
-		if s, err = r.compile(root); err == nil && len(s.raw) <= max(roomForLevels, 2*len(raw)) {
+		if s, err = r.compile(root); err != nil || len(s.raw) > min(max(roomForLevels, 2*len(raw)), mostRelaxed) {
+			continue
+		}
+		if _, faults := parse(s.raw); faults == nil {
 			return s, r.left, nil
 		}
-		left = r.left
 	}
-	return s, left, err
+	return nil, nil, cmp.Or(err, errTooBig)
 }
 
+// maxParsed is how deep a third party's schema may be nested to be read at all.
+const maxParsed = 10 * maxDepth
+
 func (r *relaxation) compile(root *Node) (*Schema, error) {
-	if root.is('n') || root.is('[') && len(root.Kids) == 0 {
+	switch {
+	case root.is('n') || root.is('[') && len(root.Kids) == 0:
 		root = object()
+	case root.is('t') && !root.Yes:
+		r.note("it is not checked: its schema allows nothing")
+		root = object()
+	}
+	if r.brief > 0 {
+		r.note("descriptions are shortened, since the schema is long")
 	}
 	f := newFlattener(root)
 	f.relaxed = r
@@ -51,12 +80,12 @@ func (r *relaxation) compile(root *Node) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t := clean.At("type"); t.is('[') {
-		for _, name := range t.words() {
-			if name == "object" {
-				clean.Set("type", text(name))
-			}
+	if t := clean.At("type"); t != nil && !t.Equals(`"object"`) {
+		if !slices.Contains(t.words(), "object") {
+			r.note("it is not checked: arguments are an object, and its type is %s", t)
+			clean = object()
 		}
+		clean.Set("type", text("object"))
 	}
 	s, err := build(clean)
 	if err != nil {
@@ -143,8 +172,14 @@ func (r *relaxation) keyword(out *Node, key string, kid *Node, left int) {
 		out.Set("anyOf", kid)
 	case below && (key == "oneOf" || key == "not" || key == "if" || key == "contains"):
 		r.note("%s is left out", key)
-	case key == "description" && out.At(key) != nil: // of a pattern
-		kid = text(kid.Text + " " + out.At(key).Text)
+	case r.brief > 0 && (key == "title" || key == "examples" || key == "default"):
+	case key == "description":
+		if r.brief > 0 {
+			kid = text(spelling.Clip(kid.Text, r.brief))
+		}
+		if d := out.At(key); d != nil { // of a pattern
+			kid = text(kid.Text + " " + d.Text)
+		}
 		fallthrough
 	default:
 		out.Set(key, kid)
@@ -205,6 +240,18 @@ func (r *relaxation) patterns(v *Node) *Node {
 func (r *relaxation) unknownType(format string, args ...any) *Node {
 	r.note(format, args...)
 	return anything()
+}
+
+// tooDeep reports whether what is looked at is too deep to be written out, and notes it.
+func (r *relaxation) tooDeep() bool {
+	if r == nil || len(r.where) <= r.deep {
+		return false
+	}
+	where := r.where
+	r.where = where[:min(len(where), 2)] // one line for each property
+	r.note("it is too deep or too long: not all of it is checked")
+	r.where = where
+	return true
 }
 
 // nested returns the schema that replaces a recursive type where writing it out stops.

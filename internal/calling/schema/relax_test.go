@@ -71,10 +71,13 @@ func TestRelax(t *testing.T) {
 			}
 		})
 	}
-	for name, raw := range map[string]string{"no object": `{"type":"string"}`, "a bomb": bomb()} {
-		if _, _, err := Relax(json.RawMessage(raw)); err == nil {
-			t.Errorf("%s is usable", name)
+	for name, raw := range map[string]string{"no object": `{"type":"string"}`, "a bomb": bomb(), "nothing allowed": "false"} {
+		if s, left, err := Relax(json.RawMessage(raw)); err != nil || left == nil || s.Validate(json.RawMessage(`{"b":1}`)) != nil {
+			t.Errorf("%s: %v, %q", name, err, left)
 		}
+	}
+	if _, _, err := Relax(json.RawMessage(strings.Repeat("[", 700) + strings.Repeat("]", 700))); err == nil {
+		t.Error("700 levels are usable")
 	}
 }
 
@@ -152,14 +155,14 @@ func TestRelaxAcceptsMore(t *testing.T) {
 func TestECMAPatterns(t *testing.T) {
 	for p, tt := range map[string]struct{ yes, no string }{
 		`^[\u4e00-\u9fa5]+$`: {"中文", "a"}, `^\u{1f600}$`: {"😀", "a"}, `^\ud83d\ude00$`: {"😀", "a"}, `^\cA$`: {"\x01", "A"}, `^[\b]$`: {"\b", "b"}, `^\0$`: {"\x00", "0"},
-		`^\a\z$`: {"az", "a"}, `^[[a]$`: {"[", "b"}, `^\/\-\_$`: {"/-_", ""}, `^(?<y>\d{4})$`: {"2024", "x"}, `^\x41$`: {"A", "x"}, `^\u$`: {"u", "v"}, `^\p{L}$`: {"ü", "1"},
+		`^\a\z$`: {"az", "a"}, `^[[a]$`: {"[", "b"}, `^\/\-\_$`: {"/-_", ""}, `^(?<y>\d{4})$`: {"2024", "x"}, `^\x41$`: {"A", "x"}, `^\u$`: {"u", "v"}, `^\p{L}$`: {"ü", "1"}, `^[^]$`: {"\n", ""}, `^a|[]$`: {"a", "b"}, `^\p{Script=Greek}$`: {"α", "a"}, `^\P{sc=Han}$`: {"a", "漢"}, `^\p{gc=Lu}$`: {"A", "a"}, `^/api/$`: {"/api/", "/^"}, `^[\w--]$`: {"-", "+"},
 	} {
 		re, err := compilePattern(p)
 		if err != nil || !re.MatchString(tt.yes) || re.MatchString(tt.no) {
 			t.Errorf("%s: %v, %v", p, re, err)
 		}
 	}
-	for _, p := range []string{`(?=a)`, `(?<!a)b`, `(a)\1`, `\k<x>`, `[]`, `[^]`, `a\`, `[a-z]{1,2000}`} {
+	for _, p := range []string{`(?=a)`, `(?<!a)b`, `(a)\1`, `\k<x>`, `a\`, `/^[a-z]+$/i`, `/a$/`, `[\p{L}--[a-z]]`, `[\w&&[^_]]`, `\p{Emoji}`, `[a-z]{1,2000}`} {
 		if re, err := compilePattern(p); err == nil {
 			t.Errorf("%s is %v", p, re)
 		}
