@@ -1,9 +1,14 @@
 package mcp
 
 import (
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -37,7 +42,7 @@ func (q request) callResult(raw json.RawMessage) json.RawMessage {
 	if json.Unmarshal(raw, &fields) == nil && fields["structuredContent"] != nil {
 		q.note(func(d *delivery) { d.structured = fields["structuredContent"] })
 	}
-	if fields != nil && decodes(raw) && !lost(fields) {
+	if fields != nil && decodes(raw) && !lost(fields) && !reshapes(fields["content"]) {
 		return raw
 	}
 	var list []json.RawMessage
@@ -90,6 +95,94 @@ func lost(fields map[string]json.RawMessage) bool {
 	_, content := fields["content"]
 	_, structured := fields["structuredContent"]
 	return !content && !structured && len(fields) > 0
+}
+
+// reshapes reports whether a part of a result would lose data in the form in which it was sent.
+func reshapes(content json.RawMessage) bool {
+	var list []json.RawMessage
+	_ = json.Unmarshal(content, &list)
+	return slices.ContainsFunc(list, func(p json.RawMessage) bool { return reshape(p) != nil })
+}
+
+// reshape returns a part with data in the form of the protocol; nil if it is in it, or has none.
+// Some servers write base64 as a data URI, for URLs or without its padding, with the data elsewhere
+// or in the forms of the APIs of models.
+func reshape(part json.RawMessage) json.RawMessage {
+	type media struct {
+		Data, Blob, Text *string
+		URI              string
+		MIMEType         string
+		MediaType        string `json:"media_type"`
+		URL              string
+	}
+	var p struct {
+		media
+		Type     string
+		MIME     string `json:"mime_type"`
+		Source   media
+		Resource *media
+		ImageURL media `json:"image_url"`
+	}
+	var other *json.UnmarshalTypeError // of a field with another meaning
+	if err := json.Unmarshal(part, &p); err != nil && !errors.As(err, &other) {
+		return nil
+	}
+	kind := strings.ToLower(p.Type)
+	if kind == "text" || kind == "resource_link" || kind == "" {
+		return nil
+	}
+	inner := p.media
+	if p.Resource != nil {
+		inner = *p.Resource
+	}
+	if kind == "resource" && p.Resource == nil && inner.Text != nil {
+		return encoded(map[string]any{"type": kind, "resource": map[string]string{"uri": inner.URI, "mimeType": inner.MIMEType, "text": *inner.Text}})
+	}
+	var data, mime string
+	for _, s := range []*string{inner.Blob, inner.Data, p.Source.Data, &p.ImageURL.URL, &p.URL} {
+		if s != nil && *s != "" && (s != &p.ImageURL.URL && s != &p.URL || strings.HasPrefix(*s, "data:")) {
+			data = *s
+			break
+		}
+	}
+	plain, named, ok := looseBase64(data)
+	mime = cmp.Or(inner.MIMEType, p.MIME, p.Source.MediaType, p.Source.MIMEType, named)
+	standard := p.Data != nil && *p.Data == plain && (kind == "image" || kind == "audio") || p.Resource != nil && inner.Blob != nil && *inner.Blob == plain
+	switch {
+	case data == "" || ok && standard:
+		return nil
+	case !ok:
+		return textPart(fmt.Sprintf("[a part of the kind %q]\n[its %d bytes are not base64]", p.Type, len(data)))
+	case kind != "resource" && (strings.HasPrefix(kind, "image") || strings.HasPrefix(mime, "image/")):
+		return encoded(map[string]string{"type": "image", "data": plain, "mimeType": mime})
+	case kind == "audio" || strings.HasPrefix(mime, "audio/") && kind != "resource":
+		return encoded(map[string]string{"type": "audio", "data": plain, "mimeType": mime})
+	}
+	return encoded(map[string]any{"type": "resource", "resource": map[string]string{"uri": cmp.Or(inner.URI, p.Type+":"), "mimeType": mime, "blob": plain}})
+}
+
+// encoded returns the JSON of texts.
+func encoded(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil // texts can be encoded
+	}
+	return b
+}
+
+// looseBase64 returns base64 of any kind, also in a data URI, as the protocol has it, and the type
+// that the URI names.
+func looseBase64(s string) (plain, mime string, ok bool) {
+	if rest, uri := strings.CutPrefix(s, "data:"); uri {
+		var head string
+		if head, s, ok = strings.Cut(rest, ","); !ok || !strings.HasSuffix(head, ";base64") {
+			return "", "", false
+		}
+		mime, _, _ = strings.Cut(head, ";")
+	}
+	s = strings.NewReplacer("-", "+", "_", "/", " ", "", "\t", "", "\n", "", "\r", "", "=", "").Replace(s)
+	b, err := base64.RawStdEncoding.DecodeString(s)
+	return base64.StdEncoding.EncodeToString(b), mime, err == nil
 }
 
 // listResult removes from a list of tools the parts for which the library would refuse the whole

@@ -1,14 +1,18 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -51,7 +55,7 @@ func result(name string, r *sdk.CallToolResult, exact json.RawMessage) tools.Res
 		switch {
 		case err != nil:
 			a.say("[structured content that cannot be read]")
-		case !hasText:
+		case !hasText || !covers(a.text.String(), b):
 			a.say(rootfs.Visible(string(b)))
 		}
 		if err == nil {
@@ -62,6 +66,37 @@ func result(name string, r *sdk.CallToolResult, exact json.RawMessage) tools.Res
 		a.say("The tool failed and gave no reason.")
 	}
 	return a.result(r.IsError)
+}
+
+// covers reports whether a text has the values of structured content, so that a model that reads it
+// need not read them again. Most servers write the same in both; some only count in the text what
+// the content lists.
+func covers(text string, structured json.RawMessage) bool {
+	dec := json.NewDecoder(bytes.NewReader(structured))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return true
+	}
+	room := 64 << 20 // bytes that are compared
+	var has func(v any) bool
+	has = func(v any) bool {
+		if room -= len(text); room < 0 {
+			return len(text) >= len(structured)/2
+		}
+		switch v := v.(type) {
+		case map[string]any:
+			return !slices.ContainsFunc(slices.Collect(maps.Values(v)), func(kid any) bool { return !has(kid) })
+		case []any:
+			return !slices.ContainsFunc(v, func(kid any) bool { return !has(kid) })
+		case json.Number:
+			return strings.Contains(text, v.String())
+		case string:
+			return strings.Contains(text, rootfs.Visible(v)) || strings.Contains(text, strings.Trim(string(jsontext.Quote(v)), `"`))
+		}
+		return true
+	}
+	return has(v)
 }
 
 // result returns the answer in the executor's form.
@@ -116,6 +151,10 @@ func (a *answer) image(n int, data []byte) bool {
 func (a *answer) resource(n int, r *sdk.ResourceContents) {
 	if r.Blob != nil {
 		a.data("resource", n, r.MIMEType, r.URI, r.Blob)
+		if image, err := turn.Image(fmt.Sprintf("%s/resource-%d", a.name, n), r.Blob); err == nil && len(a.seen) < turn.MaxImages {
+			a.seen = append(a.seen, *image)
+			a.say(image.String())
+		}
 		return
 	}
 	a.say(fmt.Sprintf("[resource %s]\n%s", line(r.URI), rootfs.Visible(r.Text)))

@@ -341,6 +341,9 @@ func part(raw json.RawMessage) json.RawMessage {
 	if json.Unmarshal(raw, &fields) != nil || fields == nil {
 		return textPart(plainText(raw))
 	}
+	if again := reshape(raw); again != nil && decodes(textless(again)) {
+		return again
+	}
 	if decodes(textless(raw)) {
 		return raw
 	}
