@@ -132,6 +132,9 @@ func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 	}
 	if kind == llm.BadRequest && (resp.StatusCode == 404 || resp.StatusCode == 405) {
 		err.Hint = "check the base URL: the server has no such path"
+		if resp.Request != nil && resp.Request.URL != nil {
+			err.Hint = e.plain("check the base URL: the server has nothing at " + resp.Request.URL.Path)
+		}
 	}
 	err.Window = windowIn(err, said.text, body)
 	if err.RetryAfter = retryAfter(resp.Header); err.RetryAfter == 0 && (kind == llm.RateLimit || kind == llm.Overloaded) {

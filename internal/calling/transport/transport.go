@@ -25,6 +25,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -269,14 +271,50 @@ type Endpoint struct {
 // and documentation often include, and its query. An address without a scheme gets https, and http
 // if it is on this machine or in its network.
 func Address(s string) (base, query string) {
-	s = strings.Trim(strings.TrimSpace(s), `"'`)
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "#")
+	s, _, _ = strings.Cut(pasted(s), "#")
 	base, query, _ = strings.Cut(s, "?")
 	base = strings.TrimRight(base, "/")
 	for _, tail := range []string{"/chat/completions", "/messages", "/responses", "/completions", "/api/chat"} {
 		base = strings.TrimRight(strings.TrimSuffix(base, tail), "/")
 	}
+	if m := otherPath.FindStringSubmatch(base); m != nil {
+		base = m[1]
+	}
 	return schemed(base), query
+}
+
+// otherPath is an address with the path of another request than those that are made.
+var otherPath = lazyregexp.New(`^(.*/v[0-9][0-9a-z]*)/(?:models|embeddings|chat)$`)
+
+// around are the characters that surround an address or a key where people copy it from.
+const around = "\"'`<>()[]{}“”‘’«»,; \u00a0"
+
+// beforeAddress is what may stand before an address: the name of its variable, or a command.
+var beforeAddress = lazyregexp.New(`(?i)^(?:[^/?]*[\s=:"'(<]+|https?://)(https?://.*)$`)
+
+// pasted returns the address in a text as people copy it: without quotes, brackets, the name of a
+// variable before it, what follows a blank, and characters that nobody sees.
+func pasted(s string) string {
+	s = strings.TrimSpace(visible(s))
+	if m := beforeAddress.FindStringSubmatch(s); m != nil {
+		s = m[1]
+	} else if rest := strings.TrimLeft(s, around); !strings.HasPrefix(s, "[") {
+		s = rest
+	}
+	if at, _, ok := strings.Cut(s, " "); ok && strings.Contains(at, "://") && !strings.HasSuffix(at, "://") {
+		s = at
+	}
+	return strings.TrimRight(s, strings.ReplaceAll(around, "]", "")+".\\")
+}
+
+// visible returns a text without characters that have no width, such as a byte order mark.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // hostAlone is a host without a scheme: with a port, with a dot, an address in brackets, or this
@@ -296,14 +334,30 @@ func schemed(base string) string {
 	return "https://" + base
 }
 
-// Secret strips from a key what surrounds it in files and variables: blanks, line ends, quotes, a
-// byte order mark, the word of its header.
+// keyName is the name of a variable or header before a key, with the word of the header.
+var keyName = lazyregexp.New(`^(?:(?i:export|set|setx)\s+|\$(?i:env):)?(?:[A-Z][A-Z0-9]*_[A-Z0-9_]*\s*[=\s]|(?i:authorization|(?:x-)?api-key)\s*:)\s*`)
+
+// Secret strips from a key what surrounds it in files and variables: blanks, line ends, quotes,
+// characters that nobody sees, the name of its variable or header, the word of its header.
 func Secret(s string) string {
-	s = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(s), "\ufeff"))
-	if n := len(s); n > 1 && (s[0] == '"' || s[0] == '\'') && s[n-1] == s[0] {
-		s = strings.TrimSpace(s[1 : n-1])
+	for s = visible(s); ; {
+		was := s
+		s = strings.TrimSpace(s)
+		if first, n := utf8.DecodeRuneInString(s); n > 0 {
+			last, m := utf8.DecodeLastRuneInString(strings.TrimRight(s, ",;"))
+			if at := strings.IndexRune("\"'`“‘«<", first); at >= 0 && len(s) > n && strings.ContainsRune("\"'`”’»>", last) {
+				s = strings.TrimRight(s, ",;")
+				s = s[n : len(s)-m]
+			}
+		}
+		s = keyName.ReplaceAllString(s, "")
+		if len(s) > 7 && strings.EqualFold(s[:7], "Bearer ") {
+			s = s[7:]
+		}
+		if s == was {
+			return s
+		}
 	}
-	return strings.TrimSpace(strings.TrimPrefix(s, "Bearer "))
 }
 
 // unsendable names a character that a header can not have, "" if there is none.
@@ -363,8 +417,12 @@ func (e *Endpoint) Ready() error {
 	}
 	e.Base, e.query = base, query
 	e.Key = Secret(e.Key)
-	if bad := unsendable(e.Key); bad != "" {
-		return fmt.Errorf("%s: the key has %s inside, which no header can carry", e.Name, bad)
+	bad := unsendable(e.Key)
+	if i := strings.IndexFunc(e.Key, func(r rune) bool { return r == ' ' || r > '~' }); i >= 0 && bad == "" {
+		bad = fmt.Sprintf("the character %U", []rune(e.Key[i:])[0])
+	}
+	if bad != "" {
+		return fmt.Errorf("%s: the key has %s inside, which no key has", e.Name, bad)
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
 		if bad := unsendable(strings.TrimSpace(e.Headers[name])); bad != "" {

@@ -54,7 +54,7 @@ func (m *model) base(name string) (base, version string) {
 		return base + "/v1", ""
 	case !m.dialect.deployment, strings.HasSuffix(base, "/v1"):
 		return base, ""
-	case strings.Contains(base, "/deployments/"):
+	case strings.Contains(base, "/deployments/"), strings.HasSuffix(base, "/models"): // the model is in the request
 		return base, m.version
 	case !strings.HasSuffix(base, "/openai"):
 		base += "/openai"

@@ -159,6 +159,9 @@ func Guess(base string) Dialect {
 		return other
 	}
 	host := strings.ToLower(u.Hostname())
+	if strings.Contains(u.Path, "/openai/deployments/") { // a gateway before Azure, or one that serves its paths
+		return list[slices.IndexFunc(list, func(d Dialect) bool { return d.deployment })]
+	}
 	local := host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.")
 	for _, d := range list {
 		for _, h := range d.hosts {

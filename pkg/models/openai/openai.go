@@ -66,7 +66,7 @@ type model struct {
 // New returns a Model for the endpoint. It does not connect.
 func New(c Config) (llm.Model, error) {
 	base, query := transport.Address(c.BaseURL)
-	if q, err := url.ParseQuery(query); err == nil && q.Has("api-version") { // Azure's, which we send ourselves
+	if q, err := url.ParseQuery(query); err == nil && q.Has("api-version") && (Guess(base).deployment || c.Dialect == "azure") { // which is sent with each path
 		c.APIVersion = cmp.Or(c.APIVersion, q.Get("api-version"))
 		q.Del("api-version")
 		query = q.Encode()
@@ -138,6 +138,7 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	var stream *goopenai.ChatCompletionStream
 	var refused error // the refusal that another form is tried after
 	var changes []string
+	var below error // for which it was asked below /v1
 	for {
 		var err error
 		if a.call, err = m.call(req); err != nil {
@@ -150,7 +151,12 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 			a.Notes = append(a.Notes, "the server refuses "+field+"; it was asked again without")
 			continue
 		}
+		if below != nil && noPath(err) {
+			m.below.Store(false)
+			return m.failed(a.call, below)
+		}
 		if m.lacksVersion(err) {
+			below = err
 			a.Notes = append(a.Notes, "the server has no such path; it was asked again below /v1")
 			continue
 		}
@@ -188,13 +194,20 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	return r, err
 }
 
-// lacksVersion reports whether the address has no path and the server none of ours below it: then
-// it is asked below /v1, where most have it.
+// versioned matches a path with the version of an API.
+var versioned = lazyregexp.New(`/v[0-9]`)
+
+// lacksVersion reports whether the path of the address has no version and the server nothing below
+// it: then it is asked below /v1, where most have it.
 func (m *model) lacksVersion(err error) bool {
-	var e *llm.Error
 	u, perr := url.Parse(m.end.Base)
-	return perr == nil && strings.Trim(u.Path, "/") == "" && !m.dialect.deployment && errors.As(err, &e) && e.Kind == llm.BadRequest &&
-		(e.Status == 404 || e.Status == 405) && m.below.CompareAndSwap(false, true)
+	return perr == nil && !versioned.MatchString(u.Path) && !m.dialect.deployment && noPath(err) && m.below.CompareAndSwap(false, true)
+}
+
+// noPath reports whether a server has nothing at the path that was asked.
+func noPath(err error) bool {
+	var e *llm.Error
+	return errors.As(err, &e) && e.Kind == llm.BadRequest && (e.Status == 404 || e.Status == 405)
 }
 
 // asUnknown reports whether no other way to answer err is known.

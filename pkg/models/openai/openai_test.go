@@ -261,25 +261,76 @@ func TestHeadersAreSecretToo(t *testing.T) {
 	}
 }
 
-// TestAddresses: whatever part of the address people have at hand, the request comes to its path.
+// TestAddresses: whatever address people have at hand, the request comes to its path, or an error
+// names the cause. H is the host of a server that has one path only.
 func TestAddresses(t *testing.T) {
-	for _, tail := range []string{"/v1", "/v1/", "", " ", "/v1/chat/completions", "/v1?tenant=a", "/v1/chat/completions?tenant=a"} {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/v1/chat/completions" || strings.Contains(tail, "tenant") != (r.URL.RawQuery == "tenant=a") {
-				http.NotFound(w, r)
-				return
+	served := map[string][]string{
+		"/v1": {"http://H/v1", "http://H/v1/", "http://H/v1//", "http://H", "http://H ", "http://H/", "http://H/v1/chat/completions", "http://H/v1/chat/completions/", "http://H/v1/completions", "http://H/v1/responses",
+			"http://H/v1/models", "http://H/v1/models/", "http://H/v1/embeddings", "http://H/v1/chat", "http://H/v1#x", "HTTP://H/v1", "H/v1", "H", "http://http://H/v1", "http://H/v1 # my server",
+			"<http://H/v1>", "`http://H/v1`", "“http://H/v1”", `"http://H/v1",`, "http://H/v1,", "http://H/v1;", "http://H/v1.", "http://H/v1\u00a0", "http://H/v1\u200b", "\ufeffhttp://H/v1", `http://H/v1\`, "(http://H/v1)",
+			"POST http://H/v1/chat/completions", "curl http://H/v1/chat/completions -H", "base_url=http://H/v1", "X_BASE_URL=http://H/v1", `export X_BASE_URL="http://H/v1"`, "base_url: 'http://H/v1'"},
+		"/v1?tenant=a":                        {"http://H/v1?tenant=a", "http://H/v1/chat/completions?tenant=a"},
+		"/api/v1":                             {"http://H/api/v1", "http://H/api/v1/chat/completions", "http://H/api/v1/models", "http://H/api"},
+		"/api":                                {"http://H/api", "http://H/api/chat/completions"},
+		"/inference":                          {"http://H/inference", "http://H/inference/chat/completions"},
+		"/inference/v1":                       {"http://H/inference/v1", "http://H/inference"},
+		"/compatible-mode/v1":                 {"http://H/compatible-mode/v1"},
+		"/openai/v1":                          {"http://H/openai/v1/", "http://H/openai"},
+		"/v1beta/openai":                      {"http://H/v1beta/openai/", "http://H/v1beta/openai/chat/completions"},
+		"/serving-endpoints":                  {"http://H/serving-endpoints"},
+		"/api/paas/v4":                        {"http://H/api/paas/v4/"},
+		"/models?api-version=1":               {"http://H/models/chat/completions?api-version=1", "http://H/models?api-version=1"},
+		"/engines/v1":                         {"http://H/engines/v1"},
+		"/proxy/openai/v1":                    {"http://H/proxy/openai"},
+		"/openai/deployments/X?api-version=1": {"http://H/openai/deployments/X?api-version=1", "http://H/openai/deployments/X/chat/completions?api-version=1"},
+	}
+	wrong := map[string]string{
+		"http://H/docs": "the server has nothing at /docs/chat/completions", "http://H/v1/v1": "the server has nothing at /v1/v1/chat/completions", "https://H/v1": "does not use TLS: the base URL must begin with http://",
+		"unix:///tmp/x.sock": "must start with http:// or https://", "/tmp/x.sock": "must start with", "ws://H/v1": "must start with", "http//H/v1": "must start with",
+		"http:H/v1": "names no host", "http:///H/v1": "names no host", `http:\\H\v1`: "names no host", "http:// H/v1": "invalid character", "http://h:99999/v1": "99999",
+	}
+	var want string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path, query, _ := strings.Cut(want, "?"); r.URL.Path != path+"/chat/completions" || r.URL.RawQuery != query {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}`)
+	}))
+	defer s.Close()
+	ask := func(form string) error {
+		i := strings.LastIndex(form, "H/")
+		if i < 0 || strings.HasSuffix(form, "-H") && i == 0 {
+			i = strings.LastIndex(strings.TrimSuffix(form, "-H"), "H")
+		}
+		if i >= 0 {
+			form = form[:i] + strings.TrimPrefix(s.URL, "http://") + form[i+1:]
+		}
+		m, err := openai.New(openai.Config{BaseURL: form})
+		if err == nil {
+			_, err = m.Generate(t.Context(), request(), nil)
+		}
+		return err
+	}
+	for want = range served {
+		for _, form := range served[want] {
+			if err := ask(form); err != nil {
+				t.Errorf("%q, served at %s: %v", form, want, err)
 			}
-			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprint(w, `{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}`)
-		}))
-		m, err := openai.New(openai.Config{BaseURL: s.URL + tail})
-		if err != nil {
-			t.Fatal(err)
 		}
-		if r, err := m.Generate(t.Context(), request(), nil); err != nil || r.Message.Text != "a" {
-			t.Errorf("%q: %+v, %v", tail, r, err)
+	}
+	want = "/v1"
+	for form, cause := range wrong {
+		err := ask(form)
+		var e *llm.Error
+		hint := ""
+		if errors.As(err, &e) {
+			hint = e.Hint
 		}
-		s.Close()
+		if err == nil || !strings.Contains(err.Error()+hint, cause) {
+			t.Errorf("%q: %v, %s; want %s", form, err, hint, cause)
+		}
 	}
 }
 
