@@ -26,8 +26,6 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/calling/transport"
-	"github.com/adroit-run/adroit/internal/system/rootfs"
-	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/internal/turn"
 )
@@ -251,7 +249,7 @@ func (s Server) Asks() []string {
 			name = strings.TrimPrefix(name, "env:")
 			if file, ok := strings.CutPrefix(name, "file:"); ok {
 				files = append(files, file)
-			} else if name, _, _ = strings.Cut(name, ":-"); name != "workspace" {
+			} else if name, _, _ = strings.Cut(name, ":-"); !isWorkspace(name) {
 				variables = append(variables, name)
 			}
 		}
@@ -324,6 +322,10 @@ func (s Server) expand(dir string, getenv func(string) string, readFile func(str
 	return s, errors.Join(errs...)
 }
 
+// isWorkspace reports whether a reference is the directory of the job, which others name
+// workspaceFolder.
+func isWorkspace(name string) bool { return name == "workspace" || name == "workspaceFolder" }
+
 // maxReference bounds the file of a reference.
 const maxReference = 64 << 10
 
@@ -344,7 +346,12 @@ func (s Server) reference(text, dir string, getenv func(string) string, readFile
 		name = strings.TrimPrefix(name, "env:")
 		file, isFile := strings.CutPrefix(name, "file:")
 		name, otherwise, hasDefault := strings.Cut(name, ":-")
+		if name == "userHome" {
+			name = "HOME"
+		}
 		switch {
+		case strings.HasPrefix(name, "input:"):
+			return "", fmt.Errorf("${%s} is a value that another program asks for: write ${NAME} for a variable that has it", name)
 		case isFile && s.project():
 			return "", errors.New("a project's server may not read ${file:…}")
 		case isFile:
@@ -353,7 +360,7 @@ func (s Server) reference(text, dir string, getenv func(string) string, readFile
 				return "", fmt.Errorf("${file:%s} cannot be read, or is longer than %d bytes", file, maxReference)
 			}
 			out.WriteString(strings.TrimSpace(string(b)))
-		case name == "workspace":
+		case isWorkspace(name):
 			out.WriteString(dir)
 		case s.project() && !slices.Contains(s.variables, name):
 			if !hasDefault {
@@ -368,46 +375,4 @@ func (s Server) reference(text, dir string, getenv func(string) string, readFile
 			return "", fmt.Errorf("the variable %s is not set", name)
 		}
 	}
-}
-
-// maxFile bounds a file of servers.
-const maxFile = 1 << 20
-
-// ParseFile reads {"mcpServers": {…}}, the form that other clients have, with
-// servers by the names that they have there. Entries that cannot be used are in
-// problems.
-func ParseFile(b []byte) (servers map[string]Server, problems []error, err error) {
-	if len(b) > maxFile {
-		return nil, nil, fmt.Errorf("the file is longer than %d bytes", maxFile)
-	}
-	text, err := rootfs.Plain(b)
-	if err != nil {
-		return nil, nil, err
-	}
-	b = []byte(text)
-	var file struct {
-		Servers map[string]json.RawMessage `json:"mcpServers"`
-	}
-	if err := json.Unmarshal(b, &file); err != nil {
-		return nil, nil, jsontext.Fault(b, err)
-	}
-	servers = map[string]Server{}
-	for _, name := range slices.Sorted(maps.Keys(file.Servers)) {
-		var s struct {
-			Server
-			Enabled *bool `json:"enabled"` // as some write it
-		}
-		err := json.Unmarshal(file.Servers[name], &s)
-		if err != nil {
-			problems = append(problems, jsontext.Fault(b, err, "mcpServers", name))
-			continue
-		}
-		s.Disabled = s.Disabled || s.Enabled != nil && !*s.Enabled
-		if err := s.Check(); err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", name, err))
-			continue
-		}
-		servers[name] = s.Server
-	}
-	return servers, problems, nil
 }

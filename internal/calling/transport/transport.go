@@ -25,8 +25,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -283,40 +281,6 @@ func Address(s string) (base, query string) {
 	return schemed(base), query
 }
 
-// otherPath is an address with the path of another request than those that are made.
-var otherPath = lazyregexp.New(`^(.*/v[0-9][0-9a-z]*)/(?:models|embeddings|chat)$`)
-
-// around are the characters that surround an address or a key where people copy it from.
-const around = "\"'`<>()[]{}“”‘’«»,; \u00a0"
-
-// beforeAddress is what may stand before an address: the name of its variable, or a command.
-var beforeAddress = lazyregexp.New(`(?i)^(?:[^/?]*[\s=:"'(<]+|https?://)(https?://.*)$`)
-
-// pasted returns the address in a text as people copy it: without quotes, brackets, the name of a
-// variable before it, what follows a blank, and characters that nobody sees.
-func pasted(s string) string {
-	s = strings.TrimSpace(visible(s))
-	if m := beforeAddress.FindStringSubmatch(s); m != nil {
-		s = m[1]
-	} else if rest := strings.TrimLeft(s, around); !strings.HasPrefix(s, "[") {
-		s = rest
-	}
-	if at, _, ok := strings.Cut(s, " "); ok && strings.Contains(at, "://") && !strings.HasSuffix(at, "://") {
-		s = at
-	}
-	return strings.TrimRight(s, strings.ReplaceAll(around, "]", "")+".\\")
-}
-
-// visible returns a text without characters that have no width, such as a byte order mark.
-func visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) {
-			return -1
-		}
-		return r
-	}, s)
-}
-
 // hostAlone is a host without a scheme: with a port, with a dot, an address in brackets, or this
 // machine.
 var hostAlone = lazyregexp.New(`^(?://)?((?i:localhost)|\[[0-9A-Fa-f:.]+\](?::[0-9]+)?|[\pL0-9][\pL0-9._-]*:[0-9]+|[\pL0-9][\pL0-9-]*(?:\.[\pL0-9-]+)+)(/|$)`)
@@ -332,32 +296,6 @@ func schemed(base string) string {
 		return "http://" + base
 	}
 	return "https://" + base
-}
-
-// keyName is the name of a variable or header before a key, with the word of the header.
-var keyName = lazyregexp.New(`^(?:(?i:export|set|setx)\s+|\$(?i:env):)?(?:[A-Z][A-Z0-9]*_[A-Z0-9_]*\s*[=\s]|(?i:authorization|(?:x-)?api-key)\s*:)\s*`)
-
-// Secret strips from a key what surrounds it in files and variables: blanks, line ends, quotes,
-// characters that nobody sees, the name of its variable or header, the word of its header.
-func Secret(s string) string {
-	for s = visible(s); ; {
-		was := s
-		s = strings.TrimSpace(s)
-		if first, n := utf8.DecodeRuneInString(s); n > 0 {
-			last, m := utf8.DecodeLastRuneInString(strings.TrimRight(s, ",;"))
-			if at := strings.IndexRune("\"'`“‘«<", first); at >= 0 && len(s) > n && strings.ContainsRune("\"'`”’»>", last) {
-				s = strings.TrimRight(s, ",;")
-				s = s[n : len(s)-m]
-			}
-		}
-		s = keyName.ReplaceAllString(s, "")
-		if len(s) > 7 && strings.EqualFold(s[:7], "Bearer ") {
-			s = s[7:]
-		}
-		if s == was {
-			return s
-		}
-	}
 }
 
 // unsendable names a character that a header can not have, "" if there is none.

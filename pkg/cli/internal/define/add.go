@@ -90,7 +90,7 @@ func newAdd(e *kit.Env) *cobra.Command {
 	f.DurationVar(&o.Timeout, "timeout", 0, "of one call (default 2m)")
 	f.DurationVar(&o.StartTimeout, "start-timeout", 0, "of its start (default 30s, and 2m for what is downloaded first)")
 	f.BoolVar(&o.replace, "replace", false, "replace a server of that name; without a command or --url, change what the other flags give it")
-	f.StringVar(&o.from, "from", "", "add the servers of another program: claude or codex")
+	f.StringVar(&o.from, "from", "", "add the servers of another program: claude, codex, or a file that it has")
 	return c
 }
 
@@ -198,8 +198,11 @@ func (o *newServer) takeOver(cmd *cobra.Command, e *kit.Env, names []string) err
 		return err
 	}
 	found, err := mcp.Others(o.from, dir, e.Getenv)
-	if err != nil {
+	if err != nil && len(found) == 0 {
 		return err
+	}
+	if err != nil {
+		e.Warn("%v", err)
 	}
 	all := slices.Sorted(maps.Keys(found))
 	if len(names) == 0 {
