@@ -257,7 +257,7 @@ func (g *Repo) Status(ctx context.Context) (*Status, error) {
 	out, err := g.Run(ctx, process.Cmd{Args: []string{"status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all",
 		"--ignore-submodules=dirty", "--", ":(literal)."}})
 	if err != nil {
-		return nil, err
+		return nil, g.Explain(ctx, err)
 	}
 	return parseStatus(string(out), prefix)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -254,4 +255,46 @@ func (g *Repo) contents(ctx context.Context, all []version) ([]string, error) {
 		texts[i] = found[v.Object]
 	}
 	return texts, nil
+}
+
+// A StateError reports what in a repository, or beside it, keeps git from reading the work tree.
+type StateError struct {
+	Reason, Remedy string
+	Err            error // git's own
+}
+
+func (e *StateError) Error() string { return e.Reason }
+func (e *StateError) Hint() string  { return e.Remedy }
+func (e *StateError) Unwrap() error { return e.Err }
+
+// Explain returns err, of a git that failed, with its cause if that is found: a filter of the
+// user's configuration whose program is missing, as git-lfs often is, or an index that git cannot
+// read. It measures both, and reads no message.
+func (g *Repo) Explain(ctx context.Context, err error) error {
+	if exit, ok := errors.AsType[*ExitError](err); !ok || exit.Code != 128 {
+		return err
+	}
+	list, listErr := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"config", "--list", "--includes", "-z"}})
+	if listErr != nil {
+		return err
+	}
+	for _, field := range SplitNul(list) {
+		key, value, _ := strings.Cut(field, "\n")
+		m := driver.FindStringSubmatch(key)
+		program, _, _ := strings.Cut(strings.TrimSpace(value), " ")
+		if m == nil || m[1] != "filter" || m[3] != "clean" && m[3] != "smudge" && m[3] != "process" || program == "" || strings.ContainsAny(program, "\"'$") {
+			continue
+		}
+		if _, missing := hostexec.Find(program); missing != nil {
+			return &StateError{Reason: fmt.Sprintf("git needs the program %s for the filter %q of your configuration, and it is not here", program, m[2]), Remedy: fmt.Sprintf("install %s; or git config --global filter.%s.required false, and its files are left as the repository has them", program, m[2]), Err: err}
+		}
+	}
+	read := func(env ...string) error {
+		_, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"ls-files", "-z", "--", ":(literal)."}, Env: env})
+		return err
+	}
+	if read() != nil && read("GIT_INDEX_FILE="+filepath.Join(string(filepath.Separator), "nonexistent", "index")) == nil {
+		return &StateError{Reason: "git cannot read the index of the repository, which is broken", Remedy: "remove the file that git rev-parse --git-path index names, and git reset makes it anew; no file of yours changes", Err: err}
+	}
+	return err
 }

@@ -159,7 +159,7 @@ func (w *Worktree) add(ctx context.Context, g *git.Repo, options ...string) erro
 	}
 	_, err = g.Run(ctx, process.Cmd{Args: git.Args("worktree", "add", "--quiet", "--no-track", options, "-b", w.Branch, "--", w.Top, w.Base)})
 	if err != nil {
-		return fmt.Errorf("making the worktree: %w", brief(err))
+		return fmt.Errorf("making the worktree: %w", brief(g.Explain(ctx, err)))
 	}
 	return nil
 }
@@ -581,6 +581,9 @@ func refused(err error) bool {
 }
 
 func brief(err error) error {
+	if e, ok := errors.AsType[*git.StateError](err); ok {
+		return e
+	}
 	if e, ok := errors.AsType[*git.ExitError](err); ok {
 		line, _, _ := strings.Cut(strings.TrimSpace(e.Stderr), "\n")
 		return errors.New(line)
