@@ -84,6 +84,11 @@ func (rt *Runtime) queue(ctx context.Context, store jobs.Store, id string) (int,
 // summarize fills in what a job's row in the store does not have.
 func (rt *Runtime) summarize(ctx context.Context, store jobs.Store, s *JobSummary) (err error) {
 	d := &JobDetail{Job: s.Job, Changes: ChangeSummary{Changed: rt.changed(s.ID)}, canCarryOut: rt.canBeCarriedOut(s.Job), goneTree: rt.goneTree(s.Job) != nil}
+	if w := rt.worktree(s.Job); w != nil && !d.goneTree && !held(s.Job) {
+		if err := w.CheckConnected(); err != nil {
+			d.Disconnected = problem.AsError(err)
+		}
+	}
 	switch s.Status {
 	case jobs.Interrupted:
 		log, err := rt.readLog(store.Events(ctx, s.ID, 0, false))
@@ -124,6 +129,11 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 	d.Trees, noTrees = rt.keptTrees(j.ID)
 	if err := errors.Join(noTree, noTrees); err != nil {
 		d.Unreadable = err.Error()
+	}
+	if !d.goneTree && !held(j) {
+		if err := rt.unusableTree(j); err != nil {
+			d.Disconnected = problem.AsError(err)
+		}
 	}
 	log, err := rt.readLog(m.Store.Events(ctx, j.ID, 0, false))
 	if err != nil {

@@ -367,6 +367,17 @@ const (
 // next returns what makes sense to do next with a job, the likeliest first.
 // Surfaces render it: as commands, as buttons.
 func next(d *JobDetail) []Action {
+	all := nextOf(d)
+	if d.Disconnected == nil {
+		return all
+	}
+	return slices.DeleteFunc(all, func(a Action) bool {
+		return slices.Contains([]string{actionMerge, actionResume, actionContinue, actionSignal}, a.Do)
+	})
+}
+
+// nextOf is next, whether or not the job's worktree can be worked with.
+func nextOf(d *JobDetail) []Action {
 	j := d.Job
 	act := func(do string) Action { return Action{Do: do, Job: j.ID} }
 	var changes []Action

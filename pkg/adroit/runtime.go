@@ -231,13 +231,14 @@ func (rt *Runtime) warnUnknown(about, format string, args ...any) {
 	}
 }
 
-// unusableTree is an error if a person has removed the worktree of a job, or its branch.
+// unusableTree is an error if a person has removed the worktree of a job, its branch, or what the
+// repository keeps of it.
 func (rt *Runtime) unusableTree(j *jobs.Job) error {
 	if err := rt.goneTree(j); err != nil {
 		return err
 	}
 	if w := rt.worktree(j); w != nil {
-		if err := w.CheckBranch(); err != nil {
+		if err := w.Check(); err != nil {
 			return problem.AsError(fmt.Errorf("%s: %w", j.ID, err))
 		}
 	}

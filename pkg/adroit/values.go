@@ -36,8 +36,11 @@ type JobDetail struct {
 	Worktree *worktree.Worktree `json:"worktree,omitempty"`
 	Trees    []KeptTree         `json:"worktrees,omitempty"` // of its sub-agents
 	// Unreadable is why its worktrees are not known.
-	Unreadable string   `json:"unreadable,omitempty"`
-	Actions    []Action `json:"actions,omitempty"` // what makes sense next, the likeliest first
+	Unreadable string `json:"unreadable,omitempty"`
+	// Disconnected is why its worktree cannot be worked with, and so neither continued nor merged,
+	// with the commands of git that connect it again. It is nil while the job runs.
+	Disconnected *problem.Error `json:"disconnected,omitempty"`
+	Actions      []Action       `json:"actions,omitempty"` // what makes sense next, the likeliest first
 	// Refused is why the runtime could not start it when it was asked last, until it starts or the
 	// runtime ends.
 	Refused *problem.Error `json:"refused,omitempty"`

@@ -184,6 +184,14 @@ func (w *Worktree) locate() error {
 // Check returns an error if the work tree, its branch or its repository is not where it was. A
 // work tree that has been moved is connected with its repository.
 func (w *Worktree) Check() error {
+	if err := w.CheckConnected(); err != nil {
+		return err
+	}
+	return w.checkBranch()
+}
+
+// CheckConnected is Check but for the branch, and runs no git unless something is wrong.
+func (w *Worktree) CheckConnected() error {
 	if _, err := os.Stat(w.Dir()); err != nil {
 		gone := &Error{Reason: fmt.Sprintf("the job's worktree %s is gone; run its task again", w.Dir())}
 		if tip, err := git.OnHost(w.Repo).ResolveCommit(context.Background(), "refs/heads/"+w.Branch); err == nil && tip != w.Base {
@@ -201,7 +209,7 @@ func (w *Worktree) Check() error {
 		return &Error{Reason: fmt.Sprintf("the repository of the job's worktree is not at %s any more; move it back there", w.Repo),
 			Remedy: "what the job wrote is in " + w.Dir()}
 	}
-	return w.CheckBranch()
+	return nil
 }
 
 // forgotten is an error for a work tree that git worktree prune removed from its repository: it was run
@@ -219,9 +227,9 @@ func (w *Worktree) forgotten() error {
 	return e
 }
 
-// CheckBranch returns an error if somebody has deleted the branch that the work tree has checked
+// checkBranch returns an error if somebody has deleted the branch that the work tree has checked
 // out: to git it has no commit then, and all its files are new.
-func (w *Worktree) CheckBranch() error {
+func (w *Worktree) checkBranch() error {
 	on, err := os.ReadFile(filepath.Join(w.Admin, "HEAD"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // which is Check's

@@ -270,7 +270,11 @@ func (s *Snapshot) compareRefs(ctx context.Context, t *rootfs.Tree) (moves []Ref
 	if err == nil {
 		err = was.load(s.Ledger.log)
 	}
-	if err == nil && (now == nil || now.Dir != was.Dir) {
+	switch {
+	case err != nil:
+	case now == nil:
+		err = errors.New("the repository " + was.Dir + " is gone")
+	case now.Dir != was.Dir:
 		err = errors.New("another repository is in the place of " + was.Dir)
 	}
 	if err != nil {

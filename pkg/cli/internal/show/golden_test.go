@@ -12,6 +12,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
 	"github.com/adroit-run/adroit/internal/git/worktree"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
@@ -75,9 +76,9 @@ func died() *adroit.JobDetail {
 		Job: j, Position: &adroit.Position{Turns: 3, Calls: 4, Tool: "shell"}, Final: &jobs.Final{Status: jobs.Waiting},
 		Usage:      adroit.UsageDetail{Total: jobs.Figures{Turns: 3, Usage: llm.Usage{In: 2000, Out: 10}, Cost: 0.01}},
 		Changes:    adroit.ChangeSummary{Unreadable: "the journal is torn", Incomplete: []string{"the journal is torn"}},
-		Unreadable: "no such directory",
-		Questions:  []jobs.Question{{Path: "5", Signals: []string{"approve@5"}, About: json.RawMessage(`{"tool":"shell","args":{"command":"make"}}`)}},
-		Actions:    []adroit.Action{{Do: "resume", Job: "J1"}},
+		Unreadable: "no such directory", Disconnected: &problem.Error{Message: "the repository has forgotten it", Hint: "git worktree repair"},
+		Questions: []jobs.Question{{Path: "5", Signals: []string{"approve@5"}, About: json.RawMessage(`{"tool":"shell","args":{"command":"make"}}`)}},
+		Actions:   []adroit.Action{{Do: "resume", Job: "J1"}},
 	}
 }
 

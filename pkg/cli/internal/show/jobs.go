@@ -241,6 +241,9 @@ func treeRows(d *adroit.JobDetail, home func(string) string, put func(label, val
 	if d.Unreadable != "" {
 		put("worktrees", "not known: "+d.Unreadable)
 	}
+	for _, l := range disconnected(d) {
+		put("worktree", l)
+	}
 	for _, t := range d.Trees {
 		state := "in use"
 		switch {

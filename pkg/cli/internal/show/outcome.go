@@ -164,6 +164,9 @@ func Outcome(s, w *kit.Screen, end Ending) {
 	for _, r := range d.Changes.Incomplete {
 		fmt.Fprintln(s, s.Paint(kit.Red, kit.SanitizeLine("incomplete: "+r)))
 	}
+	for _, l := range disconnected(d) {
+		fmt.Fprintln(s, s.Paint(kit.Red, kit.Sanitize(l)))
+	}
 	// What stands on the screen may have the word behind it that says it is done.
 	both := s.IsTerminal() && w.IsTerminal()
 	text := strings.TrimSpace(f.Summary)
@@ -188,6 +191,17 @@ func Outcome(s, w *kit.Screen, end Ending) {
 	if line := figures + between + next; line != "" {
 		fmt.Fprintln(s, line)
 	}
+}
+
+// disconnected explains why a job's worktree cannot be worked with, and what connects it again.
+func disconnected(d *adroit.JobDetail) (lines []string) {
+	if d.Disconnected != nil {
+		lines = append(lines, d.Disconnected.Message)
+	}
+	if lines != nil && d.Disconnected.Hint != "" {
+		lines = append(lines, "hint: "+d.Disconnected.Hint)
+	}
+	return lines
 }
 
 // Verdict explains why a job stopped. The first line is the reason, the others list unmet
