@@ -39,6 +39,29 @@ type Manifest struct {
 	Jobs    int       `json:"jobs"`
 	Running []string  `json:"running,omitempty"` // jobs that had not ended
 	Files   int       `json:"files"`             // besides the database
+	// Lost is what the files of worktrees and of killed commands have and the backup has not, at most
+	// maxLost of it; LostMore counts the rest.
+	Lost     []Loss `json:"lost,omitempty"`
+	LostMore int    `json:"lost_more,omitempty"`
+}
+
+// A Loss is a part of a file that a backup does not have, or that could not be restored.
+type Loss struct {
+	Path rootfs.RawName `json:"path"` // in the data directory
+	// What is fifo, socket or device, of which nothing is kept; setuid or setgid; link, of a name of
+	// another file, which became a file of its own; or an extended attribute by its name.
+	What string `json:"what"`
+}
+
+// maxLost bounds the list of losses.
+const maxLost = 1000
+
+func (m *Manifest) lose(p, what string) {
+	if len(m.Lost) == maxLost {
+		m.LostMore++
+		return
+	}
+	m.Lost = append(m.Lost, Loss{rootfs.RawName(p), what})
 }
 
 // Write writes a copy of the data directory to file, which must not exist: a tar archive,
@@ -118,7 +141,7 @@ func writeBackup(ctx context.Context, data, tmp string, to io.Writer, compress b
 	if err != nil {
 		return nil, err
 	}
-	names, marks, err := backupNames(ctx, root)
+	names, marks, extras, err := backupNames(ctx, root, m)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +161,7 @@ func writeBackup(ctx context.Context, data, tmp string, to io.Writer, compress b
 		return nil, err
 	}
 	defer copied.Close()
-	if err := addFile(w, copied, databaseFile, math.MaxInt64); err != nil {
+	if err := addFile(w, copied, databaseFile, math.MaxInt64, nil); err != nil {
 		return nil, err
 	}
 	for _, name := range names {
@@ -147,11 +170,11 @@ func writeBackup(ctx context.Context, data, tmp string, to io.Writer, compress b
 		}
 		switch {
 		case inLedger(name, "journal"):
-			err = addFile(w, root, name, lengths[name])
+			err = addFile(w, root, name, lengths[name], nil)
 		case inLedger(name, ledger.SyncedFile):
 			err = addNote(w, name, notes[name])
 		default:
-			err = addFile(w, root, name, math.MaxInt64)
+			err = addFile(w, root, name, math.MaxInt64, extras)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -267,12 +290,12 @@ func inLedger(name, file string) bool {
 }
 
 // backupNames lists the files of a backup besides the database, and what it lists in place of marks in the
-// upper layers of overlays, by their directories.
-func backupNames(ctx context.Context, root *os.Root) (names []string, marks map[string]*ledger.Marks, err error) {
-	marks = map[string]*ledger.Marks{}
+// upper layers of overlays, by their directories. What is not kept of these files it adds to m.
+func backupNames(ctx context.Context, root *os.Root, m *Manifest) (names []string, marks map[string]*ledger.Marks, x *extras, err error) {
+	marks, x = map[string]*ledger.Marks{}, newExtras()
 	top, err := root.Open(".")
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer top.Close()
 	err = rootfs.WalkDir(root, ".", func(p string, d *rootfs.Entry, err error) error {
@@ -291,6 +314,11 @@ func backupNames(ctx context.Context, root *os.Root) (names []string, marks map[
 			}
 			return nil
 		}
+		if area, in := below(p, areas...); in {
+			if err := x.add(int(top.Fd()), p, area, m); err != nil {
+				return err
+			}
+		}
 		if upper, _ := below(p, uppers...); upper != "" {
 			if kept, err := addMarks(int(top.Fd()), p, upper, marks); err != nil || !kept {
 				return err
@@ -303,7 +331,92 @@ func backupNames(ctx context.Context, root *os.Root) (names []string, marks map[
 		return nil
 	})
 	maps.DeleteFunc(marks, func(_ string, m *ledger.Marks) bool { return m.Empty() })
-	return names, marks, err
+	return names, marks, x, err
+}
+
+// extras are what files in worktrees, and those of killed commands, have beside content and permissions.
+type extras struct {
+	attrs map[string]map[string]string // of the user, by file
+	links map[string]string            // names of a file that has another in the same area, by name: the first
+	first map[fileOf]string
+	added map[string]bool // first names that the archive has
+}
+
+type fileOf struct {
+	area string
+	id   rootfs.ID
+}
+
+func newExtras() *extras {
+	return &extras{attrs: map[string]map[string]string{}, links: map[string]string{}, first: map[fileOf]string{}, added: map[string]bool{}}
+}
+
+// attrPrefix begins the names of records of extended attributes, as GNU tar reads and writes them.
+const attrPrefix = "SCHILY.xattr."
+
+// mayKeep reports whether everybody may give a file of their own the attribute, and a record can have its name.
+func mayKeep(attr string) bool {
+	return strings.HasPrefix(attr, "user.") && !strings.HasPrefix(attr, "user.overlay.") && !strings.Contains(attr, "=")
+}
+
+// add examines the file at p.
+func (x *extras) add(top int, p, area string, m *Manifest) error {
+	dir, name, err := rootfs.OpenParent(top, p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	st, err := rootfs.StatAt(dir, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	kind := rootfs.TypeOf(&st)
+	switch {
+	case kind == unix.S_IFLNK, kind == unix.S_IFCHR && st.Rdev == 0: // a removal
+		return nil
+	case kind == unix.S_IFIFO:
+		m.lose(p, "fifo")
+		return nil
+	case kind == unix.S_IFSOCK:
+		m.lose(p, "socket")
+		return nil
+	case kind != unix.S_IFREG && kind != unix.S_IFDIR:
+		m.lose(p, "device")
+		return nil
+	}
+	if mode := uint32(st.Mode); kind == unix.S_IFREG {
+		if mode&unix.S_ISUID != 0 {
+			m.lose(p, "setuid")
+		}
+		if mode&unix.S_ISGID != 0 {
+			m.lose(p, "setgid")
+		}
+	}
+	attrs := rootfs.AttrsAt(dir, name)
+	for _, attr := range slices.Sorted(maps.Keys(attrs)) {
+		if !mayKeep(attr) {
+			m.lose(p, attr)
+			delete(attrs, attr)
+		}
+	}
+	if len(attrs) > 0 {
+		x.attrs[p] = attrs
+	}
+	if kind == unix.S_IFREG && st.Nlink > 1 {
+		of := fileOf{area, rootfs.FileID(&st)}
+		if first, ok := x.first[of]; ok {
+			x.links[p] = first
+		} else {
+			x.first[of] = p
+		}
+	}
+	return nil
 }
 
 // addMarks adds to the lists what the file at p, in the upper layer upper, has for them. kept reports
@@ -371,12 +484,13 @@ func leftOut(p string) bool {
 var (
 	trees  = []string{"worktrees/*", "jobs/*/trees/*"}
 	uppers = []string{"jobs/*/ledger/overlays/*/upper", "jobs/*/trees/*/ledger/overlays/*/upper"}
+	areas  = slices.Concat(trees, uppers)
 )
 
 // mayBeLink reports whether a name lies in a worktree, or in what a command changed. Only there may a
 // link be: everywhere else it would redirect adroit's writes.
 func mayBeLink(p string) bool {
-	_, in := below(p, slices.Concat(trees, uppers)...)
+	_, in := below(p, areas...)
 	return in
 }
 
@@ -396,8 +510,9 @@ func below(p string, patterns ...string) (dir string, in bool) {
 	return "", false
 }
 
-// addFile adds a file as long as it is now, at most the first bytes of it.
-func addFile(w *tar.Writer, root *os.Root, name string, most int64) error {
+// addFile adds a file as long as it is now, at most the first bytes of it, with what x, unless it is nil,
+// has of it.
+func addFile(w *tar.Writer, root *os.Root, name string, most int64, x *extras) error {
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -420,6 +535,19 @@ func addFile(w *tar.Writer, root *os.Root, name string, most int64) error {
 	}
 	h.Name, h.Format = name, tar.FormatPAX
 	h.Uid, h.Gid, h.Uname, h.Gname = 0, 0, "", ""
+	if x != nil {
+		for attr, value := range x.attrs[name] {
+			if h.PAXRecords == nil {
+				h.PAXRecords = map[string]string{}
+			}
+			h.PAXRecords[attrPrefix+attr] = value
+		}
+		if first := x.links[name]; x.added[first] && info.Mode().IsRegular() {
+			h.Typeflag, h.Linkname, h.Size, h.PAXRecords = tar.TypeLink, first, 0, nil
+			return w.WriteHeader(h)
+		}
+		x.added[name] = true
+	}
 	if !info.Mode().IsRegular() {
 		return w.WriteHeader(h)
 	}

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/git/worktree"
@@ -151,8 +152,7 @@ func extract(ctx context.Context, file, dir string, m *Manifest) error {
 		return err
 	}
 	r := tar.NewReader(in)
-	var dirs []stamp
-	links := map[string]string{}
+	made := &unpacked{root: root, files: map[string]bool{}, hard: map[string]string{}, links: map[string]string{}, m: m}
 	for first := true; ; first = false {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -176,63 +176,138 @@ func extract(ctx context.Context, file, dir string, m *Manifest) error {
 		switch {
 		case name != databaseFile && leftOut(name):
 			return fmt.Errorf("it has %s, which no backup of adroit has: somebody else has put it in; nothing is restored", strconv.Quote(h.Name))
-		case h.Typeflag == tar.TypeSymlink && !mayBeLink(name):
+		case (h.Typeflag == tar.TypeSymlink || h.Typeflag == tar.TypeLink) && !mayBeLink(name):
 			return fmt.Errorf("it has the link %s, and backups have links only in worktrees and in the changes of killed commands: somebody else has put it in; nothing is restored", strconv.Quote(h.Name))
 		}
-		switch h.Typeflag {
-		case tar.TypeDir:
-			err = root.MkdirAll(h.Name, 0o700)
-			dirs = append(dirs, stamp{h.Name, h.FileInfo().Mode().Perm(), h.ModTime})
-		case tar.TypeSymlink:
-			links[name] = h.Linkname
-		case tar.TypeReg:
-			err = extractFile(root, r, h)
-		default:
-			err = fmt.Errorf("%s has a type that backups do not have", h.Name)
-		}
-		if err != nil {
+		if err := made.add(r, h, name); err != nil {
 			return err
 		}
 	}
 	if _, err := root.Lstat(databaseFile); err != nil {
 		return errors.New("it has no database; it may have been cut short")
 	}
-	return settle(root, links, dirs)
+	return made.settle()
 }
 
-// A stamp has the mode and the time that a directory of an archive gets in the end.
+// A stamp has what a directory of an archive gets in the end.
 type stamp struct {
-	name string
-	mode fs.FileMode
-	time time.Time
+	name  string
+	mode  fs.FileMode
+	time  time.Time
+	attrs map[string]string
 }
 
-// settle makes the links of an archive, after all its files, so that none is written through a link, and
-// completes its directories.
-func settle(root *os.Root, links map[string]string, dirs []stamp) error {
-	for _, name := range slices.Sorted(maps.Keys(links)) {
-		if err := root.Symlink(links[name], name); err != nil {
+// unpacked is what of an archive is in root, and what is made after all its files.
+type unpacked struct {
+	root  *os.Root
+	files map[string]bool // regular, that this archive brought
+	dirs  []stamp
+	hard  map[string]string // names of those files, by name
+	links map[string]string // symbolic ones
+	m     *Manifest
+}
+
+// add unpacks an entry, or notes it.
+func (u *unpacked) add(r io.Reader, h *tar.Header, name string) error {
+	attrs := map[string]string{}
+	for key, value := range h.PAXRecords {
+		attr, ok := strings.CutPrefix(key, attrPrefix)
+		if ok && (!mayKeep(attr) || !mayBeLink(name)) {
+			return fmt.Errorf("%s has the attribute %s, which backups do not have", strconv.Quote(h.Name), strconv.Quote(attr))
+		}
+		if ok {
+			attrs[attr] = value
+		}
+	}
+	switch h.Typeflag {
+	case tar.TypeDir:
+		mode := h.FileInfo().Mode() & (fs.ModePerm | fs.ModeSticky | fs.ModeSetgid)
+		if !mayBeLink(name) {
+			mode = mode.Perm()
+		}
+		u.dirs = append(u.dirs, stamp{h.Name, mode, h.ModTime, attrs})
+		return u.root.MkdirAll(h.Name, 0o700)
+	case tar.TypeSymlink:
+		u.links[name] = h.Linkname
+		return nil
+	case tar.TypeLink:
+		area, _ := below(name, areas...)
+		if of, _ := below(h.Linkname, areas...); of != area || !u.files[h.Linkname] {
+			return fmt.Errorf("it has the link %s to %s, which is no file of the archive in the same tree", strconv.Quote(h.Name), strconv.Quote(h.Linkname))
+		}
+		u.hard[name] = h.Linkname
+		return nil
+	case tar.TypeReg:
+		u.files[name] = true
+		refused, err := extractFile(u.root, r, h, attrs)
+		for _, attr := range refused {
+			u.m.lose(name, attr)
+		}
+		return err
+	}
+	return fmt.Errorf("%s has a type that backups do not have", h.Name)
+}
+
+// settle makes the links, after all files, so that none is written through a link, and completes the
+// directories.
+func (u *unpacked) settle() error {
+	for _, name := range slices.Sorted(maps.Keys(u.hard)) {
+		if err := u.link(u.hard[name], name); err != nil {
 			return err
 		}
 	}
-	for _, d := range slices.Backward(dirs) { // a directory may be read-only
-		if err := errors.Join(root.Chmod(d.name, d.mode), root.Chtimes(d.name, d.time, d.time)); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(u.links)) {
+		if err := u.root.Symlink(u.links[name], name); err != nil {
+			return err
+		}
+	}
+	for _, d := range slices.Backward(u.dirs) { // a directory may be read-only
+		f, err := u.root.Open(d.name)
+		if err != nil {
+			return err
+		}
+		for _, attr := range rootfs.AddAttrs(int(f.Fd()), d.attrs) {
+			u.m.lose(d.name, attr)
+		}
+		if err := errors.Join(f.Chmod(d.mode), f.Close(), u.root.Chtimes(d.name, d.time, d.time)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func extractFile(root *os.Root, r io.Reader, h *tar.Header) error {
+// link gives a file another name or, where the file system has one name a file, copies it.
+func (u *unpacked) link(file, name string) error {
+	err := u.root.Link(file, name)
+	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	from, err := u.root.Open(file)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	info, err := from.Stat()
+	if err != nil {
+		return err
+	}
+	u.m.lose(name, "link")
+	_, err = extractFile(u.root, from, &tar.Header{Name: name, Mode: int64(info.Mode().Perm()), ModTime: info.ModTime()}, nil)
+	return err
+}
+
+// extractFile returns the attributes that the file cannot have here.
+func extractFile(root *os.Root, r io.Reader, h *tar.Header, attrs map[string]string) (refused []string, err error) {
 	if dir := path.Dir(h.Name); dir != "." {
 		if err := root.MkdirAll(dir, 0o700); err != nil { // the journals come before their directories
-			return err
+			return nil, err
 		}
 	}
 	f, err := root.OpenFile(h.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	_, err = io.Copy(f, r)
-	return errors.Join(err, f.Chmod(h.FileInfo().Mode().Perm()), f.Sync(), f.Close(), root.Chtimes(h.Name, h.ModTime, h.ModTime))
+	refused = rootfs.AddAttrs(int(f.Fd()), attrs)
+	return refused, errors.Join(err, f.Chmod(h.FileInfo().Mode().Perm()), f.Sync(), f.Close(), root.Chtimes(h.Name, h.ModTime, h.ModTime))
 }

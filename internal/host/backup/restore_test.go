@@ -4,12 +4,19 @@ import (
 	"archive/tar"
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
 )
 
@@ -47,7 +54,13 @@ func TestForeignArchive(t *testing.T) {
 		{tar.Header{Name: "worktrees/w", Typeflag: tar.TypeSymlink, Linkname: outside}, `it has the link "worktrees/w"`},
 		{tar.Header{Name: "worktrees/w/../../jobs", Typeflag: tar.TypeSymlink, Linkname: outside}, `it has the link`},
 		{tar.Header{Name: "jobs/J1/trees/t", Typeflag: tar.TypeSymlink, Linkname: outside}, `it has the link "jobs/J1/trees/t"`},
-		{tar.Header{Name: "jobs/J1/x", Typeflag: tar.TypeLink, Linkname: "adroit.db"}, `has a type that backups do not have`},
+		{tar.Header{Name: "jobs/J1/x", Typeflag: tar.TypeLink, Linkname: "adroit.db"}, `it has the link "jobs/J1/x"`},
+		{tar.Header{Name: "worktrees/w/h", Typeflag: tar.TypeLink, Linkname: "adroit.db"}, `no file of the archive in the same tree`},
+		{tar.Header{Name: "worktrees/w/h", Typeflag: tar.TypeLink, Linkname: "worktrees/v/a"}, `no file of the archive in the same tree`},
+		{tar.Header{Name: "worktrees/w/h", Typeflag: tar.TypeLink, Linkname: "worktrees/w/../../adroit.db"}, `no file of the archive in the same tree`},
+		{tar.Header{Name: "worktrees/w/a", Typeflag: tar.TypeReg, Format: tar.FormatPAX, PAXRecords: map[string]string{attrPrefix + "security.capability": "x"}}, `which backups do not have`},
+		{tar.Header{Name: "worktrees/w/a", Typeflag: tar.TypeReg, Format: tar.FormatPAX, PAXRecords: map[string]string{attrPrefix + "user.overlay.opaque": "y"}}, `which backups do not have`},
+		{tar.Header{Name: "trust.json", Typeflag: tar.TypeReg, Format: tar.FormatPAX, PAXRecords: map[string]string{attrPrefix + "user.x": "y"}}, `which backups do not have`},
 		{tar.Header{Name: "jobs/J1/ledger/overlays/1/upper", Typeflag: tar.TypeSymlink, Linkname: outside}, `it has the link "jobs/J1/ledger/overlays/1/upper"`},
 		{tar.Header{Name: "jobs/J1/ledger/overlays/1/upper/l", Typeflag: tar.TypeChar}, `has a type that backups do not have`},
 		{tar.Header{Name: "jobs/J1/ledger/overlays/1/upper/l", Typeflag: tar.TypeSymlink, Linkname: "a"}, ""},
@@ -141,6 +154,69 @@ func TestNothingIsWrittenThroughLinks(t *testing.T) {
 		if _, err := os.Lstat(filepath.Join(data, "adroit.token")); err == nil {
 			t.Errorf("%s: it is written through the link", e.file)
 		}
+	}
+}
+
+// Of the files of worktrees and killed commands a backup has hard links, attributes that everybody may
+// set, and bits of directories; what else they have is listed.
+func TestKeptOfFiles(t *testing.T) {
+	data := t.TempDir()
+	db, err := sqlite.Open(t.Context(), filepath.Join(data, databaseFile), sqlite.Options{})
+	dirtest.Must(t, err)
+	defer db.Close()
+	upper := "jobs/J1/ledger/overlays/1/upper"
+	at := func(dir, name string) string { return filepath.Join(data, dir, name) }
+	for _, dir := range []string{"worktrees/w", upper} {
+		for name, text := range map[string]string{"a": "one", "su": "x", "d/f": "y"} {
+			dirtest.Write(t, at(dir, name), text)
+		}
+		dirtest.Must(t, os.Link(at(dir, "a"), at(dir, "d/b")))
+		dirtest.Must(t, os.Chmod(at(dir, "su"), 0o755|os.ModeSetuid))
+		dirtest.Must(t, os.Chmod(at(dir, "d"), 0o755|os.ModeSticky))
+		dirtest.Must(t, unix.Mkfifo(at(dir, "p"), 0o600))
+		f, err := os.Open(at(dir, "d/f"))
+		dirtest.Must(t, err)
+		if refused := rootfs.AddAttrs(int(f.Fd()), map[string]string{"user.k": "v\x00w", "user.a=b": "c"}); refused != nil {
+			testenv.Missing(t, "the file system keeps no extended attributes")
+		}
+		dirtest.Must(t, f.Close())
+	}
+	// A name of a file outside of the tree is none of it.
+	dirtest.Must(t, os.Link(at("worktrees/w", "a"), at(upper, "other")))
+	file, to := filepath.Join(t.TempDir(), "a.tar"), filepath.Join(t.TempDir(), "data")
+	_, err = Write(t.Context(), data, file, "v1")
+	dirtest.Must(t, err)
+	r, err := Restore(t.Context(), to, file, "v1", false)
+	dirtest.Must(t, err)
+	var want []Loss
+	for _, dir := range []string{upper, "worktrees/w"} {
+		for _, l := range []Loss{{"d/f", "user.a=b"}, {"p", "fifo"}, {"su", "setuid"}} {
+			want = append(want, Loss{rootfs.RawName(path.Join(dir, string(l.Path))), l.What})
+		}
+		same := func(a, b string) bool {
+			one, err := os.Stat(filepath.Join(to, dir, a))
+			dirtest.Must(t, err)
+			two, err := os.Stat(filepath.Join(to, b))
+			dirtest.Must(t, err)
+			return os.SameFile(one, two)
+		}
+		if !same("a", path.Join(dir, "d/b")) || same("a", path.Join(upper, "other")) {
+			t.Errorf("%s: hard links are not as they were", dir)
+		}
+		for name, mode := range map[string]os.FileMode{"su": 0o755, "d": os.ModeDir | os.ModeSticky | 0o755} {
+			if info, err := os.Stat(filepath.Join(to, dir, name)); err != nil || info.Mode() != mode {
+				t.Errorf("%s/%s: %v, %v", dir, name, info.Mode(), err)
+			}
+		}
+		d, err := os.Open(filepath.Join(to, dir, "d"))
+		dirtest.Must(t, err)
+		if got := rootfs.AttrsAt(int(d.Fd()), "f"); !maps.Equal(got, map[string]string{"user.k": "v\x00w"}) {
+			t.Errorf("%s: attributes %q", dir, got)
+		}
+		dirtest.Must(t, d.Close())
+	}
+	if !slices.Equal(r.Lost, want) {
+		t.Errorf("lost %q, want %q", r.Lost, want)
 	}
 }
 

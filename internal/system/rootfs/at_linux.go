@@ -2,6 +2,8 @@ package rootfs
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -154,6 +156,17 @@ func SetAttrs(fd int, want map[string]string) {
 			_ = unix.Fremovexattr(fd, name)
 		}
 	}
+}
+
+// AddAttrs gives an open file these extended attributes too, and returns the names of those that it
+// cannot have here, sorted.
+func AddAttrs(fd int, attrs map[string]string) (refused []string) {
+	for _, name := range slices.Sorted(maps.Keys(attrs)) {
+		if unix.Fsetxattr(fd, name, []byte(attrs[name]), 0) != nil {
+			refused = append(refused, name)
+		}
+	}
+	return refused
 }
 
 // OpenSame opens the file of a name with O_PATH if it has the given ID; it never opens a link. For

@@ -2,7 +2,12 @@
 
 package rootfs
 
-import "golang.org/x/sys/unix"
+import (
+	"maps"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 // PathOnly opens a file for its place in the tree and waits for nothing.
 const PathOnly = unix.O_RDONLY | unix.O_NONBLOCK
@@ -36,3 +41,8 @@ func AttrsAt(int, string) map[string]string { return nil }
 
 // SetAttrs does nothing.
 func SetAttrs(int, map[string]string) {}
+
+// AddAttrs gives none.
+func AddAttrs(_ int, attrs map[string]string) (refused []string) {
+	return slices.Sorted(maps.Keys(attrs))
+}

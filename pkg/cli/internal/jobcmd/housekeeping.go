@@ -85,6 +85,7 @@ func NewRestore(e *kit.Env) *cobra.Command {
 					fmt.Fprintf(e.Err, "  %s\n", d.Do)
 				}
 			}
+			printLost(e, r)
 			if len(r.Running) > 0 {
 				fmt.Fprintf(e.Err, "not ended when the backup was made: %s. Resuming one repeats what it did after that.\n", strings.Join(r.Running, ", "))
 			}
@@ -94,6 +95,26 @@ func NewRestore(e *kit.Env) *cobra.Command {
 	kit.JSONFlag(cmd, &asJSON)
 	cmd.Flags().BoolVar(&replace, "replace", false, "move the jobs that are there aside")
 	return cmd
+}
+
+// printLost names what a restored file does not have.
+func printLost(e *kit.Env, r *backup.Restored) {
+	const most = 20
+	words := map[string]string{
+		"fifo": "the named pipe is not there", "socket": "the socket is not there", "device": "the device is not there",
+		"setuid": "has lost its setuid bit", "setgid": "has lost its setgid bit", "link": "is a file of its own, not another name of one",
+	}
+	for _, l := range r.Lost[:min(most, len(r.Lost))] {
+		name := kit.SanitizeLine(string(l.Path))
+		if w, ok := words[l.What]; ok {
+			fmt.Fprintf(e.Err, "%s: %s\n", name, w)
+		} else {
+			fmt.Fprintf(e.Err, "%s: has lost the attribute %s\n", name, kit.SanitizeLine(l.What))
+		}
+	}
+	if n := len(r.Lost) - most + r.LostMore; n > 0 {
+		fmt.Fprintf(e.Err, "%d more; --json lists them\n", n)
+	}
 }
 
 func newPrune(e *kit.Env) *cobra.Command {
