@@ -110,6 +110,15 @@ func FirstLine(s string) string {
 	return line
 }
 
+// PathLines returns each name as PathLine does.
+func PathLines(names []string) []string {
+	lines := make([]string, len(names))
+	for i, n := range names {
+		lines[i] = PathLine(n)
+	}
+	return lines
+}
+
 // PathLine returns the name of a file in a form that is one line and cannot forge another: as a Go
 // string if it has characters that end lines, control terminals or change the direction of
 // writing, otherwise unchanged.

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 )
 
 // What git ignores, such as local data, is kept up to so much of one file, and of
@@ -50,7 +51,7 @@ func listed(what string, names []string) string {
 	if n == 0 {
 		return ""
 	}
-	what += strings.Join(names[:min(n, most)], ", ")
+	what += strings.Join(spelling.PathLines(names[:min(n, most)]), ", ")
 	if n > most {
 		what += fmt.Sprintf(" and %d more", n-most)
 	}

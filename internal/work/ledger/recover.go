@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -189,6 +190,15 @@ func (l *Ledger) Incomplete(ctx context.Context) []string {
 	}
 	if cut != nil {
 		why = append(why, unknownChanges+cut.Error())
+	}
+	var gone []string
+	for _, p := range slices.Sorted(maps.Keys(l.unkept)) {
+		if was := l.first[p]; was.Type == rootfs.TypeFile && !was.Equal(l.last[p].After) {
+			gone = append(gone, p)
+		}
+	}
+	if len(gone) > 0 {
+		why = append(why, listed("the former content of these files was not kept, so that undo does not bring it back: ", gone))
 	}
 	return slices.Compact(slices.Sorted(slices.Values(why)))
 }

@@ -130,7 +130,7 @@ func (u *undoing) restore(g *goal, now rootfs.State) error {
 		var err error
 		if data, err = u.l.Load(g.to.Digest); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
-				return errSkip("its former content was too much to keep")
+				return errSkip("its former content was not kept")
 			}
 			return errSkip(err.Error())
 		}
