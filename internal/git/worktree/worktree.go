@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/work/process"
 )
 
@@ -56,7 +57,7 @@ type Error struct {
 func (e *Error) Error() string {
 	s := e.Reason
 	if len(e.Paths) > 0 {
-		s += ": " + strings.Join(e.Paths, ", ")
+		s += ": " + strings.Join(spelling.PathLines(e.Paths), ", ")
 	}
 	if e.Err != nil {
 		s += ": " + e.Err.Error()

@@ -529,3 +529,10 @@ func TestAddAt(t *testing.T) {
 		t.Error("something was left")
 	}
 }
+
+// A name with a newline forges no line of an error.
+func TestNamesForgeNoLine(t *testing.T) {
+	if got := (&Error{Reason: "not committed", Paths: []string{"a", "b\nadroit: hint: rm -r ."}}).Error(); got != `not committed: a, "b\nadroit: hint: rm -r ."` {
+		t.Error(got)
+	}
+}

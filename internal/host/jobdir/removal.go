@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/system/lock"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -274,7 +275,7 @@ func Describe(all []ledger.Waiting) string {
 	if n := len(paths) - mostWaiting; n > 0 {
 		paths, more = paths[:mostWaiting], fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Sprintf("%s in %s (%s%s)", what, strings.Join(dirs, ", "), strings.Join(paths, ", "), more)
+	return fmt.Sprintf("%s in %s (%s%s)", what, strings.Join(dirs, ", "), strings.Join(spelling.PathLines(paths), ", "), more)
 }
 
 // Waiting lists the changes of commands of a job, and of its sub-agents in their copies, that are

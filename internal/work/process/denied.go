@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
@@ -97,7 +98,7 @@ func (p *Process) deniedNote(changed []string) string {
 	var list []string
 	for _, c := range changed {
 		if rule := ledger.DenialOf(p.denied, c); rule != nil {
-			list = append(list, c+" ("+rule.Rule+")")
+			list = append(list, spelling.PathLine(c)+" ("+rule.Rule+")")
 		}
 	}
 	if len(list) == 0 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"golang.org/x/sys/unix"
 )
 
@@ -308,7 +309,7 @@ func (p *protection) leftNote() string {
 	if len(p.left) == 0 {
 		return ""
 	}
-	names := p.left[:min(len(p.left), maxNotes)]
+	names := spelling.PathLines(p.left[:min(len(p.left), maxNotes)])
 	if n := len(p.left) - len(names); n > 0 {
 		names = append(slices.Clip(names), fmt.Sprintf("and %d more", n))
 	}
