@@ -273,7 +273,7 @@ func (u *unpacked) settle() error {
 			return err
 		}
 	}
-	return nil
+	return rootfs.SyncFS(u.root.Name()) // names of files are synced with none of them
 }
 
 // link gives a file another name or, where the file system has one name a file, copies it.

@@ -34,6 +34,7 @@ var writers = map[string]string{
 	"internal/work/sandbox":  "what a command's own mounts, and the kernel's files, have: none outlives it",
 
 	"internal/host/backup.extractFile": "into a directory that becomes the data directory when all of it is synced",
+	"internal/host/backup.link":        "other names of files there",
 	"pkg/models/script.append":         "a line at the end of a recording, synced; a torn one is dropped when it is read",
 	"pkg/jobs.Open":                    "the operator's log, which may be a link to a terminal",
 	"internal/work/ledger.commit":      "content under its digest, synced with one call before the record that needs it",
