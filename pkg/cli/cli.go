@@ -138,6 +138,11 @@ func (a *app) root() *cobra.Command {
 			_, err := fmt.Fprintln(a.Stdout, kit.Read().Line(name))
 			return err
 		}
+		if len(args) > 0 {
+			if err := slash(root, args[0]); err != nil {
+				return err
+			}
+		}
 		return bare(cmd, args)
 	}
 	root.SetHelpCommand(helpCommand())
@@ -261,7 +266,11 @@ func misused(cmd *cobra.Command, err error) *kit.Error {
 	if _, args, ok := strings.Cut(cmd.Use, " "); ok {
 		takes += " " + args
 	}
-	return &kit.Error{Code: kit.Usage, Err: err, Hint: fmt.Sprintf("usage: %s\n%s --help has the details", takes, cmd.CommandPath())}
+	help := fmt.Sprintf("usage: %s\n%s --help has the details", takes, cmd.CommandPath())
+	if strings.HasPrefix(cmd.Use, cmd.Name()+" ID") && cmd.HasParent() && cmd.Parent().Name() == "jobs" {
+		help = "last is the newest job of this directory\n" + help
+	}
+	return &kit.Error{Code: kit.Usage, Err: err, Hint: help}
 }
 
 // helpCommand is cobra's, but what it cannot find is an error.
@@ -273,6 +282,9 @@ func helpCommand() *cobra.Command {
 		Args:   cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			of, rest, err := cmd.Root().Find(args)
+			if err == nil && of.Hidden && of.DisableFlagParsing { // it only names another one
+				return of.RunE(of, nil)
+			}
 			if err == nil && len(rest) == 0 {
 				of.InitDefaultHelpFlag()
 				return of.Help()
@@ -283,42 +295,6 @@ func helpCommand() *cobra.Command {
 			return kit.Group(of, rest)
 		},
 	}
-}
-
-// flagFault explains a flag that cannot be read, with the nearest one there is.
-func flagFault(cmd *cobra.Command, err error) error {
-	hint := fmt.Sprintf("%s --help lists the flags", cmd.CommandPath())
-	if cmd.Name() == "run" {
-		hint += "; a prompt that begins with a dash goes after --"
-	}
-	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		var number *strconv.NumError
-		var bounds *outOfBounds
-		if errors.Is(err, errEmpty) {
-			hint = "leave it out if none is meant, and look at the variable that was to fill it; " + hint
-			err = fmt.Errorf("--%s is empty", value.GetFlag().Name)
-		} else if errors.As(err, &bounds) {
-			hint = "leave it out for the default; " + hint
-			err = fmt.Errorf("--%s is %s: %s", value.GetFlag().Name, value.GetValue(), bounds.words)
-		} else if errors.As(err, &number) {
-			what := "not a number, or too large"
-			if value.GetFlag().Value.Type() == "bool" {
-				what = "not true or false; the flag alone means true"
-			}
-			err = fmt.Errorf("--%s is %q: %s", value.GetFlag().Name, value.GetValue(), what)
-		} else if value.GetFlag().Value.Type() == "duration" {
-			err = fmt.Errorf("--%s is %q: not a duration; write 30s, 10m or 1h30m", value.GetFlag().Name, value.GetValue())
-		}
-	}
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if n := nearest(unknown.GetSpecifiedName(), names); n != "" {
-			hint = fmt.Sprintf("did you mean --%s?\n%s", n, hint)
-		}
-	}
-	return &kit.Error{Code: kit.Usage, Err: err, Hint: hint}
 }
 
 // wrapFlags checks the values of flags and arguments of every command of the tree in the
@@ -462,11 +438,9 @@ func fold(root *cobra.Command, out io.Writer, getenv func(string) string) {
 		err := usage(cmd)
 		cmd.SetOut(to)
 		text := b.String()
-		if cols > 0 {
-			for _, flags := range []*pflag.FlagSet{cmd.LocalFlags(), cmd.InheritedFlags()} {
-				if list := strings.TrimRight(flags.FlagUsages(), " \n"); list != "" {
-					text = strings.Replace(text, list, strings.TrimRight(flags.FlagUsagesWrapped(cols-1), " \n"), 1)
-				}
+		for _, flags := range []*pflag.FlagSet{cmd.LocalFlags(), cmd.InheritedFlags()} {
+			if list := strings.TrimRight(flags.FlagUsages(), " \n"); list != "" {
+				text = strings.Replace(text, list, flagHelp(flags, max(cols-1, 0)), 1)
 			}
 		}
 		if !cmd.HasParent() {
@@ -478,6 +452,28 @@ func fold(root *cobra.Command, out io.Writer, getenv func(string) string) {
 	if cols > 0 {
 		foldLong(root, cols)
 	}
+}
+
+// rare are flags that few commands in daily use need: help has them below the others.
+var rare = []string{"approve", "at-once", "base-url", "calling", "data-dir", "deltas", "effort", "engine", "host", "key", "label",
+	"memory", "plain", "record", "sandbox", "server", "set", "template", "trust-project"}
+
+// flagHelp lists flags, the rare ones of a long list under a heading of their own.
+func flagHelp(flags *pflag.FlagSet, cols int) string {
+	var daily, others pflag.FlagSet
+	daily.SortFlags, others.SortFlags = flags.SortFlags, flags.SortFlags
+	flags.VisitAll(func(f *pflag.Flag) {
+		if slices.Contains(rare, f.Name) {
+			others.AddFlag(f)
+		} else {
+			daily.AddFlag(f)
+		}
+	})
+	list := func(f *pflag.FlagSet) string { return strings.TrimRight(f.FlagUsagesWrapped(cols), " \n") }
+	if !daily.HasAvailableFlags() || !others.HasAvailableFlags() || strings.Count(list(flags), "\n") < 8 {
+		return list(flags)
+	}
+	return list(&daily) + "\n\nMore flags:\n" + list(&others)
 }
 
 // withExamples puts below the line of each command in the usage of root its first example.

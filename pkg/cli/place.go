@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // prepare runs at the beginning of each command.
@@ -152,22 +155,94 @@ var moved = []struct{ old, now string }{
 	{"stats", "fix stats"}, {"trust", "config trust"},
 }
 
-// addMoved has a command of an earlier version answer with what it is called now.
+// foreign has what people type who come from another agent, as docs/compare.md has it, by what
+// it is called here. A command of one agent may mean something else in another: these mean one thing.
+var foreign = []struct{ ours, theirs string }{
+	{"agents", "agent"}, {"agents new", "generate"}, {"answer", "reply"}, {"chat", "new tui repl"}, {"chat --continue", "attach session"},
+	{"config", "configure permissions settings"}, {"config login", "auth signin"}, {"doctor", "health"},
+	{"fix -- COMMAND", "test lint"}, {"fix stats", "cost usage"}, {"init", "setup"}, {"jobs", "history ls ps sessions status"},
+	{"jobs cancel", "kill stop"}, {"jobs merge", "apply"}, {"jobs transcript", "export"}, {"jobs undo", "revert rewind rollback"},
+	{"mcp serve", "mcp-server"}, {"models", "model"}, {"run", "ask exec headless prompt"}, {"run --mode plan", "plan"}, {"run builder", "build"},
+	{"run debugger", "debug"}, {"run reviewer", "review"}, {"serve", "server ui web"}, {"tools", "extensions plugin plugins"}, {"update", "upgrade"},
+}
+
+// foreignFlags are those of other agents, by what is typed here for them.
+var foreignFlags = []struct{ ours, theirs string }{
+	{"run TASK", "p print prompt message quiet q non-interactive exec"},
+	{"run --json", "output-format format output stream-json"},
+	{"chat MESSAGE", "i prompt-interactive"},
+	{"chat --continue", "c r s resume session last restore-chat-history"},
+	{"--mode auto for all in the sandbox, or --approve all for everything", "dangerously-skip-permissions dangerously-bypass-approvals-and-sandbox yolo full-auto auto yes yes-always y auto-approve"},
+	{"--mode plan, edits or auto", "a ask-for-approval permission-mode approval-mode"},
+	{"rules under permissions: in the configuration", "allowedTools allowed-tools disallowedTools disallowed-tools allow-tool deny-tool"},
+	{"--dir", "cd cwd directory"},
+	{"@FILE in the prompt", "f file files image read add-dir include-directories"},
+	{"run AGENT or chat AGENT", "agent"},
+	{"a role under models: in the configuration", "profile weak-model editor-model fallback-model"},
+	{"-m ollama/NAME", "oss local-provider"},
+	{"an agent's file", "system-prompt append-system-prompt"},
+	{"--test", "test-cmd auto-test"},
+	{"--worktree", "w"},
+	{"--version", "v V"},
+	{"jobs transcript last, after the run", "debug verbose"},
+	{"mcp add", "mcp-config"},
+}
+
+// ours is what an entry of the list stands for; empty if none has the word.
+func ours(list []struct{ ours, theirs string }, word string) string {
+	for _, f := range list {
+		if slices.Contains(strings.Fields(f.theirs), word) {
+			return f.ours
+		}
+	}
+	return ""
+}
+
+// addMoved has a command of an earlier version answer with what it is called now, and one of another
+// agent with what it is called here.
 func addMoved(root *cobra.Command) {
 	for _, m := range moved {
 		parent, name := root, m.old
 		if noun, below, ok := strings.Cut(m.old, " "); ok {
 			parent, name = find(root, noun), below
 		}
-		if find(parent, name) != nil { // a command of the program
-			continue
-		}
-		parent.AddCommand(&cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true, Args: cobra.ArbitraryArgs,
-			ValidArgsFunction: cobra.NoFileCompletions,
-			RunE: func(cmd *cobra.Command, _ []string) error {
-				return kit.Usagef(fmt.Sprintf("%s %s --help has the details", root.Name(), m.now), "%s is now %s %s", cmd.CommandPath(), root.Name(), m.now)
-			}})
+		addPointer(parent, name, m.now, func(is, now string) error { return fmt.Errorf("%s is now %s", is, now) })
 	}
+	for _, f := range foreign {
+		for name := range strings.FieldsSeq(f.theirs) {
+			addPointer(root, name, f.ours, func(is, use string) error { return fmt.Errorf("unknown command %q: use %s", is, use) })
+		}
+	}
+}
+
+// addPointer adds a command that only names another one. One of that name in the program stays.
+func addPointer(parent *cobra.Command, name, to string, explain func(is, to string) error) {
+	if find(parent, name) != nil {
+		return
+	}
+	parent.AddCommand(&cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true, Args: cobra.ArbitraryArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			of, _, err := cmd.Root().Find(strings.Fields(to))
+			if err != nil {
+				return err
+			}
+			return kit.Usagef(of.CommandPath()+" --help has the details", "%w", explain(cmd.CommandPath(), cmd.Root().Name()+" "+to))
+		}})
+}
+
+// slash explains /NAME without a conversation, where such commands are typed. It returns nil for
+// any other word.
+func slash(root *cobra.Command, word string) error {
+	name, ok := strings.CutPrefix(word, "/")
+	if !ok || strings.ContainsAny(name, "/. ") {
+		return nil
+	}
+	help := hint.Command("chat") + " begins one; " + root.Name() + " --help lists the commands here"
+	if c := find(root, name); c != nil && !c.Hidden {
+		help = fmt.Sprintf("did you mean %q?\n%s", c.CommandPath(), help)
+	}
+	return kit.Usagef(help, "%s is typed in a conversation", word)
 }
 
 // find returns the command of that name below another; nil if there is none.
@@ -178,4 +253,58 @@ func find(cmd *cobra.Command, name string) *cobra.Command {
 		}
 	}
 	return nil
+}
+
+// flagFault explains a flag that cannot be read, with the nearest one there is.
+func flagFault(cmd *cobra.Command, err error) error {
+	hint := fmt.Sprintf("%s --help lists the flags", cmd.CommandPath())
+	if cmd.Name() == "run" {
+		hint += "; a prompt that begins with a dash goes after --"
+	}
+	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		var number *strconv.NumError
+		var bounds *outOfBounds
+		if errors.Is(err, errEmpty) {
+			hint = "leave it out if none is meant, and look at the variable that was to fill it; " + hint
+			err = fmt.Errorf("--%s is empty", value.GetFlag().Name)
+		} else if errors.As(err, &bounds) {
+			hint = "leave it out for the default; " + hint
+			err = fmt.Errorf("--%s is %s: %s", value.GetFlag().Name, value.GetValue(), bounds.words)
+		} else if errors.As(err, &number) {
+			what := "not a number, or too large"
+			if value.GetFlag().Value.Type() == "bool" {
+				what = "not true or false; the flag alone means true"
+			}
+			err = fmt.Errorf("--%s is %q: %s", value.GetFlag().Name, value.GetValue(), what)
+		} else if value.GetFlag().Value.Type() == "duration" {
+			err = fmt.Errorf("--%s is %q: not a duration; write 30s, 10m or 1h30m", value.GetFlag().Name, value.GetValue())
+		}
+	}
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if known := flagElsewhere(cmd, unknown.GetSpecifiedName(), names); known != "" {
+			hint = known + "\n" + hint
+		}
+	}
+	return &kit.Error{Code: kit.Usage, Err: err, Hint: hint}
+}
+
+// flagElsewhere is what a flag that cmd lacks was most likely to be: that of another agent, a misspelt
+// one of those that cmd has, or one of adroit run.
+func flagElsewhere(cmd *cobra.Command, name string, names []string) string {
+	if here := ours(foreignFlags, name); here != "" && !slices.Contains(names, here) {
+		if first, _, _ := strings.Cut(here, " "); find(cmd.Root(), first) != nil {
+			here = cmd.Root().Name() + " " + here
+		}
+		return "use " + here
+	}
+	if n := nearest(name, names); n != "" {
+		return fmt.Sprintf("did you mean --%s?", n)
+	}
+	if run := find(cmd.Root(), "run"); run != nil && run.Flags().Lookup(name) != nil {
+		return run.CommandPath() + " has it"
+	}
+	return ""
 }

@@ -54,3 +54,45 @@ func TestPlace(t *testing.T) {
 		}
 	}
 }
+
+// Each word of another agent is answered with a command or flag that there is, and takes the place
+// of none.
+func TestWordsOfOtherAgents(t *testing.T) {
+	run := func(args ...string) (code int, stderr string) {
+		var b strings.Builder
+		code = Program{Stderr: &b, Getenv: func(string) string { return "" }}.Run(t.Context(), args...)
+		return code, b.String()
+	}
+	root := newApp(Program{}).root()
+	for _, f := range foreign {
+		of, _, err := root.Find(strings.Fields(f.ours))
+		if err != nil || of == root || of.Hidden && of.Name() != "update" {
+			t.Errorf("%q is no command", f.ours)
+		}
+		for name := range strings.FieldsSeq(f.theirs) {
+			for _, args := range [][]string{{name, "--x", "y"}, {"help", name}} {
+				if code, text := run(args...); code != 2 || !strings.Contains(text, ": use adroit "+f.ours) || !strings.Contains(text, of.CommandPath()+" --help") {
+					t.Errorf("adroit %s: exit %d, %s", strings.Join(args, " "), code, text)
+				}
+			}
+		}
+	}
+	known := find(root, "run").Flags()
+	for _, f := range foreignFlags {
+		if flag, long := strings.CutPrefix(strings.FieldsFunc(f.ours, func(r rune) bool { return r == ' ' || r == ',' })[0], "--"); long && known.Lookup(flag) == nil && root.Flags().Lookup(flag) == nil {
+			t.Errorf("there is no --%s", flag)
+		}
+		for name := range strings.FieldsSeq(f.theirs) {
+			arg := "--" + name
+			if len(name) == 1 {
+				arg = "-" + name
+			}
+			if flags := root.Flags(); flags.Lookup(name) != nil || len(name) == 1 && flags.ShorthandLookup(name) != nil {
+				t.Errorf("%s is a flag of this program", arg)
+			}
+			if code, text := run(arg, "x"); code != 2 || !strings.Contains(text, "hint: use ") || !strings.Contains(text, f.ours) {
+				t.Errorf("adroit %s: exit %d, %s", arg, code, text)
+			}
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/hooks"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/plainyaml"
@@ -21,6 +22,7 @@ import (
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/config/internal/provider"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/guard/netguard"
 	"github.com/adroit-run/adroit/pkg/guard/permit"
@@ -269,6 +271,11 @@ func Set(path string, text []byte, key, value string, parts ...adroit.Part) ([]b
 		if err := c.parse(path, out); err != nil {
 			fault = cmp.Or(fault, err)
 			continue
+		}
+		if key == "model" && value != "" && !strings.HasPrefix(value, provider.Script+":") { // every job would fail by it
+			if _, err := c.source("", nil).Canonical(value); err != nil {
+				return nil, fail(err, problem.Hint(err))
+			}
 		}
 		if !changesOnly(before, out, keys) {
 			return nil, fail(fmt.Errorf("%s cannot be set without a change of what stands beside it", key), "set it in "+path)

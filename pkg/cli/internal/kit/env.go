@@ -362,22 +362,29 @@ func commandBelow(cmd *cobra.Command, name string) string {
 	return found
 }
 
-// Group is the body of a command that only has subcommands.
-func Group(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return cmd.Help()
-	}
+// Near is the path of the command below cmd that a word was most likely to be; empty if none is like it.
+func Near(cmd *cobra.Command, word string) string {
 	var names []string
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())
 		}
 	}
+	n, below := spelling.Nearest(word, names), commandBelow(cmd, word)
+	if below == "" && n != "" {
+		return cmd.CommandPath() + " " + n
+	}
+	return below
+}
+
+// Group is the body of a command that only has subcommands.
+func Group(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
 	help := cmd.CommandPath() + " --help lists the commands"
-	if below := commandBelow(cmd, args[0]); below != "" {
-		help = fmt.Sprintf("did you mean %q?\n%s", below, help)
-	} else if n := spelling.Nearest(args[0], names); n != "" {
-		help = fmt.Sprintf("did you mean %q?\n%s", cmd.CommandPath()+" "+n, help)
+	if n := Near(cmd, args[0]); n != "" {
+		help = fmt.Sprintf("did you mean %q?\n%s", n, help)
 	} else if !cmd.HasParent() { // a word may be all that somebody asks
 		help = hint.Command("run assistant %s", strings.Join(args, " ")) + " takes it as a prompt\n" + help
 	}

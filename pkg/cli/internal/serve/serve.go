@@ -34,7 +34,7 @@ func NewServe(e *kit.Env) *cobra.Command {
 	var x exposed
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Run jobs for other programs, over HTTP",
+		Short: "Serve a page with every job, and run jobs for other programs over HTTP",
 		Long: "Serves the interface of docs/api.md below /v1/, and at /mcp the Model Context Protocol with\n" +
 			"what adroit mcp serve exposes. Every command uses it with --server URL or ADROIT_SERVER;\n" +
 			"jobs then run in the server and go on when the command ends.\n\n" +

@@ -35,7 +35,7 @@ func NewAnswer(e *kit.Env) *cobra.Command {
 			"foreground. Where adroit fix asks, continue runs the command again, abort gives\n" +
 			"up, and other words go to the agents that repair. A JSON object or list is sent as\n" +
 			"such. Without JOB it is the one that waits in this directory.",
-		Example: "  adroit answer continue\n  adroit answer J4K2 \"the port is 8081 now\"",
+		Example: "  adroit answer approve\n  adroit answer J4K2 \"the port is 8081 now\"",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.run(cmd.Context(), e, "answer", args)

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/host/catalog"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -41,13 +43,33 @@ func (q *chatCommand) bare(cmd *cobra.Command, e *kit.Env, args []string) error 
 	given, resume := false, cmd.Flags().Changed("continue")
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { given = given || f.Changed })
 	switch {
-	case len(args) > 0 && !sentence(args[0]), len(args) == 0 && !given && !Possible(e):
+	case len(args) > 0 && !sentence(args[0]) && (len(args) > 1 || resume || kit.Near(cmd, args[0]) != ""):
+		return kit.Group(cmd, args)
+	case len(args) <= 1 && !given && !Possible(e) && (len(args) == 0 || !sentence(args[0])):
+		return q.piped(cmd, e, args)
+	case len(args) > 0 && !sentence(args[0]):
 		return kit.Group(cmd, args)
 	case len(args) > 0 && !resume && !q.plain && !Possible(e):
 		run := runCommand{Flags: q.Flags}
 		return run.named(cmd.Context(), e, args, cmd.ArgsLenAtDash())
 	}
 	return q.begin(cmd.Context(), e, args, resume)
+}
+
+// piped runs what is piped in as a prompt: alone, or as the data of a word. Without it the word is
+// no command.
+func (q *chatCommand) piped(cmd *cobra.Command, e *kit.Env, words []string) error {
+	run := runCommand{Flags: q.Flags}
+	if err := run.ReadPrompt(e, words); err != nil {
+		return err
+	}
+	if run.Prompt == run.Typed() {
+		return kit.Group(cmd, words)
+	}
+	if err := run.ReadAgent(e); err != nil {
+		return err
+	}
+	return run.run(cmd.Context(), e)
 }
 
 // begin holds the conversation that the arguments begin.
@@ -61,7 +83,12 @@ func (q *chatCommand) begin(ctx context.Context, e *kit.Env, args []string, resu
 		}
 		q.first, q.Prompt = q.Prompt, ""
 	}
-	return q.run(ctx, e, resume)
+	err := q.run(ctx, e, resume)
+	if q.Target != agent && unknownAgent(err) && !near(ctx, e, &q.Flags) {
+		words := append([]string{q.Target}, args...)
+		err = problem.WithHint(err, problem.Hint(err)+"\n"+hint.Command("chat chat %s", strings.Join(words, " "))+" begins with that message")
+	}
+	return err
 }
 
 // NewChat returns the command adroit chat, and what the program does without a command.
@@ -209,8 +236,8 @@ func (q *chatCommand) run(ctx context.Context, e *kit.Env, resume bool) error {
 		if noModel(err) {
 			c, err = chooseModel(ctx, e, c, err)
 		}
-		if noModel(err) {
-			return err
+		if noModel(err) || unknownAgent(err) && !catalog.Has(q.Dir, configs.AgentsDir+"/"+q.Target+".md") && !catalog.Has(q.Dir, configs.ClaudeAgents+"/"+q.Target+".md") {
+			return err // an agent of the project is asked about first
 		}
 	}
 	style := *e.OutScreen()

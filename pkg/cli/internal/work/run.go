@@ -82,10 +82,13 @@ func (q *runCommand) named(ctx context.Context, e *kit.Env, args []string, dash 
 	}
 	piped := q.Prompt
 	err := q.run(ctx, e)
-	if len(words) == 0 && piped != "" && unknownAgent(err) && !q.near(ctx, e) {
+	unknown := len(words) == 0 && unknownAgent(err) && !near(ctx, e, &q.Flags)
+	if unknown && piped != "" {
 		// A word behind a pipe that is no agent's name and near none, as in: | adroit run explain
 		q.Target, q.Prompt = "", request.Beside(q.Target, piped)
 		err = q.run(ctx, e)
+	} else if unknown {
+		return problem.WithHint(err, problem.Hint(err)+"\n"+hint.Command("run assistant %s", q.Target)+" takes it as a prompt")
 	}
 	return unquoted(err, args)
 }
@@ -96,8 +99,8 @@ func unknownAgent(err error) bool {
 	return errors.As(err, &e) && e.Code == problem.UnknownAgent
 }
 
-// near reports whether the target may be a mistyped name. One that cannot be compared is.
-func (q *runCommand) near(ctx context.Context, e *kit.Env) bool {
+// near reports whether the target of a request may be a mistyped name. One that cannot be compared is.
+func near(ctx context.Context, e *kit.Env, q *request.Flags) bool {
 	c, err := e.Client()
 	if err != nil {
 		return true

@@ -231,7 +231,7 @@ func (m *Source) split(ref string) (provider, name string, err error) {
 		if n := spelling.Nearest(ref, m.Roles()); n != "" {
 			return "", "", problem.Invalidf("did you mean "+n+"?\nroles are configured under models: in the config file", "there is no model and no role %q", ref)
 		}
-		return "", "", problem.Invalidf(fmt.Sprintf("did you mean ollama/%s?\n%s", ref, hint), "model %q has no provider", ref)
+		return "", "", problem.Invalidf(fmt.Sprintf("did you mean %s?\n%s", m.meant(ref), hint), "model %q has no provider", ref)
 	}
 	if provider == CLI {
 		return CLI, name, m.splitCLI(name)
@@ -245,6 +245,31 @@ func (m *Source) split(ref string) (provider, name string, err error) {
 		return "", "", problem.Invalidf(hint, "unknown model provider %q", provider)
 	}
 	return provider, name, nil
+}
+
+// families are words that names of models begin with, as people type them without the provider,
+// and the model of the family that is named if the word is all that is typed. A longer word comes
+// before a shorter one.
+var families = []struct{ word, provider, model string }{
+	{"gpt-oss", Ollama, ""}, {"gpt", OpenAI, "gpt-5-mini"}, {"chatgpt", OpenAI, "gpt-5-mini"}, {"o3", OpenAI, ""}, {"o4", OpenAI, ""},
+	{"claude-", Anthropic, ""}, {"sonnet", Anthropic, "claude-sonnet-5-5"}, {"opus", Anthropic, "claude-opus-5-5"},
+	{"haiku", Anthropic, "claude-haiku-5-5"}, {"gemini-", Gemini, ""},
+}
+
+// meant is the reference that a name without a provider was most likely to be.
+func (m *Source) meant(name string) string {
+	if slices.Contains(m.conf.CLIs, name) {
+		return CLI + "/" + name
+	}
+	for _, f := range families {
+		if name == f.word && f.model != "" {
+			return f.provider + "/" + f.model
+		}
+		if strings.HasPrefix(name, f.word) {
+			return f.provider + "/" + name
+		}
+	}
+	return Ollama + "/" + name
 }
 
 // Canonical implements [adroit.ModelSource].
