@@ -176,3 +176,49 @@ func TestChatUnfolds(t *testing.T) {
 		})
 	}
 }
+
+// A paste that never ends is left with a key; an answer of thousands of lines in one paragraph
+// stands there once, in order, and the conversation goes on.
+func TestChatOddStreams(t *testing.T) {
+	t.Parallel()
+	s := newAnswers(t)
+	p := newPlace(t, nil)
+	x, wait := p.terminal(80, []string{"TERM=xterm-256color", "OPENAI_API_KEY=x"}, "chat", "-m", "openai/m", "--base-url", s.URL+"/v1")
+	at := x.see(0, "/help")
+	x.write("\x1b[200~begun and never ended")
+	await(t, "what was pasted", func() bool {
+		x.write("\x1b[27u") // Esc; one that comes with the paste is a part of it
+		return strings.Contains(x.text()[at:], "begun and never ended")
+	})
+	x.write("\x15count for me\r")
+	at = x.see(at, "> count for me")
+	<-s.asked
+	const lines = 3000
+	for i := range lines {
+		s.pieces <- fmt.Sprintf("line %d of many\n", i)
+	}
+	s.pieces <- "Family: 👨\u200d👩\u200d👧."
+	s.pieces <- ""
+	at = x.see(at, "👨\u200d👩\u200d👧.")
+	at = x.see(at, "/help")
+	x.write("\x04")
+	if wait() != 0 {
+		t.Error("it did not leave in order")
+	}
+	next := 0
+	for _, row := range newGrid(t, 80, x.text()).rows {
+		text := ""
+		for _, c := range row {
+			text += string(c.r)
+		}
+		if n := 0; strings.HasPrefix(text, "     line ") {
+			if _, err := fmt.Sscanf(text, "     line %d of many", &n); err != nil || n != next {
+				t.Fatalf("%q, %v: line %d was to come", text, err, next)
+			}
+			next++
+		}
+	}
+	if next != lines {
+		t.Errorf("%d of %d lines are there", next, lines)
+	}
+}

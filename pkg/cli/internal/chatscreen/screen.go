@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -94,7 +95,7 @@ func (s *Screen) read(ctx context.Context) (*keyReader, error) {
 	streaming, stop := context.WithCancel(ctx)
 	go func() {
 		defer close(ended)
-		gone <- uv.NewTerminalReader(reader, s.termID).StreamEvents(streaming, keys)
+		gone <- uv.NewTerminalReader(&pasteReader{from: reader}, s.termID).StreamEvents(streaming, keys)
 	}()
 	return &keyReader{keys, gone, func() {
 		stop()
@@ -102,6 +103,46 @@ func (s *Screen) read(ctx context.Context) (*keyReader, error) {
 			_ = reader.Close() // what it holds besides the terminal
 		} // else the goroutine waits for a key that nobody reads
 	}}, nil
+}
+
+// A pasteReader ends a paste whose end the terminal never sends, as over a line that was cut: else all
+// that is typed afterwards, Ctrl+C too, would be a part of it. Nothing else ends one, so that
+// no line of a slow paste is sent as a message.
+type pasteReader struct {
+	from   io.Reader
+	inside bool   // a paste has begun
+	last   string // what may be the beginning of a mark
+	left   []byte // what did not fit
+}
+
+const pasteBegins, pasteEnds = "\x1b[200~", "\x1b[201~"
+
+// leavesPaste are Ctrl+C and Esc as terminals send them, alone. Esc as a single byte
+// may be the beginning of the end of a paste.
+var leavesPaste = []string{"\x03", "\x1b[99;5u", "\x1b[27;5;99~", "\x1b[27u"}
+
+// Read implements [io.Reader].
+func (r *pasteReader) Read(b []byte) (int, error) {
+	if len(r.left) > 0 {
+		n := copy(b, r.left)
+		r.left = r.left[n:]
+		return n, nil
+	}
+	n, err := r.from.Read(b)
+	if text := string(b[:n]); r.inside && slices.Contains(leavesPaste, text) {
+		all := []byte(pasteEnds + text)
+		r.inside, r.last = false, ""
+		n = copy(b, all)
+		r.left = all[n:]
+		return n, err
+	}
+	r.last += string(b[:n])
+	begin, end := strings.LastIndex(r.last, pasteBegins), strings.LastIndex(r.last, pasteEnds)
+	if begin >= 0 || end >= 0 {
+		r.inside = begin > end
+	}
+	r.last = r.last[max(0, len(r.last)-len(pasteEnds)+1):]
+	return n, err
 }
 
 // drain waits until the goroutine that sends keys has ended, and reports whether it

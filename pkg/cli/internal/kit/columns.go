@@ -138,15 +138,15 @@ func RowWidth(s *Screen, taken int) int {
 
 // Sanitize shows text that others wrote on a terminal: control sequences,
 // direction overrides and broken UTF-8 are escaped, line ends and tabs stay.
-func Sanitize(s string) string { return escape(s, true) }
+func Sanitize(s string) string { return escape(s, true, true) }
 
 // SanitizeLine is lines for text that must stay on one line.
-func SanitizeLine(s string) string { return escape(s, false) }
+func SanitizeLine(s string) string { return escape(s, false, false) }
 
 // Path is SanitizeLine for a name of a file, of which a tab is a part.
 func Path(s string) string { return SanitizeLine(strings.ReplaceAll(s, "\t", `\t`)) }
 
-func escape(s string, multi bool) string {
+func escape(s string, multi, prose bool) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	if !strings.ContainsFunc(s, invisible) && utf8.ValidString(s) && (multi || !strings.ContainsAny(s, "\n\t")) {
 		return s
@@ -161,7 +161,7 @@ func escape(s string, multi bool) string {
 			b.WriteString(`\n`)
 		case r == '\t' && !multi:
 			b.WriteByte(' ')
-		case !invisible(r):
+		case !invisible(r), prose && joins(s, i, n):
 			b.WriteRune(r)
 		case r < 0x80:
 			fmt.Fprintf(&b, `\x%02x`, r)
@@ -171,6 +171,19 @@ func escape(s string, multi bool) string {
 		i += n
 	}
 	return b.String()
+}
+
+// joins reports whether the joiner or non-joiner of n bytes at i does what it is for: between emoji, or
+// between letters of a script that is written with it. Between others it hides that two names differ.
+func joins(s string, i, n int) bool {
+	r, _ := utf8.DecodeRuneInString(s[i:])
+	if before, _ := utf8.DecodeLastRuneInString(s[:i]); r == 0x200c || r == 0x200d {
+		after, _ := utf8.DecodeRuneInString(s[i+n:])
+		script := func(r rune) bool { return r >= 0x600 && r < 0x1100 || r >= 0x1780 && r < 0x1900 } // Arabic to Myanmar, Khmer, Mongolian
+		emoji := func(r rune) bool { return r == 0xfe0f || r >= 0x2600 && r < 0x2800 || r >= 0x1f000 && r < 0x20000 }
+		return script(before) && script(after) || r == 0x200d && emoji(before) && emoji(after)
+	}
+	return false
 }
 
 // invisible reports whether r would act on the terminal, or reorder or hide what

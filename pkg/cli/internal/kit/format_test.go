@@ -44,6 +44,21 @@ func FuzzEscape(f *testing.F) {
 	})
 }
 
+// A joiner stands where it is for something, and not where it hides that two names differ.
+func TestSanitizeJoiners(t *testing.T) {
+	for s, want := range map[string]string{
+		"👨\u200d👩\u200d👧": "👨\u200d👩\u200d👧", "❤️\u200d🔥": "❤️\u200d🔥", "می\u200cخواهم": "می\u200cخواهم", "क\u094d\u200dष": "क\u094d\u200dष",
+		"a\u200db": `a\u200db`, "р\u200dу": `р\u200dу`, "👨\u200c👩": `👨\u200c👩`, "\u200d👩": `\u200d👩`, "👨\u200d": `👨\u200d`,
+	} {
+		if got := Sanitize(s); got != want {
+			t.Errorf("Sanitize(%+q) = %+q", s, got)
+		}
+		if got := SanitizeLine(s); strings.ContainsAny(got, "\u200c\u200d") {
+			t.Errorf("a name has %+q", got)
+		}
+	}
+}
+
 func TestFigures(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000"} {
 		if got := Count(n); got != want {

@@ -183,10 +183,31 @@ func open(rows []layRow) {
 // skip leaves out the rows that were finished before, of which so many characters are left.
 func skip(rows []layRow, seen *int) []layRow {
 	for len(rows) > 0 && *seen > 0 {
-		*seen = max(0, *seen-rows[0].ink)
+		if left := rows[0].ink - *seen; left > 0 { // it was a narrower row before
+			rows[0].text, rows[0].ink = behindInk(rows[0].text, *seen), left
+			*seen = 0
+			break
+		}
+		*seen -= rows[0].ink
 		rows = rows[1:]
 	}
 	return rows
+}
+
+// behindInk is a painted text without its first n characters but blanks, in its colours.
+func behindInk(text string, n int) string {
+	var b strings.Builder
+	for n > 0 && text != "" {
+		if strings.HasPrefix(text, "\x1b[") {
+			end := strings.IndexByte(text, 'm') + 1
+			b.WriteString(text[:end])
+			text = text[end:]
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text)
+		text, n = text[size:], n-ink(string(r))
+	}
+	return b.String() + strings.TrimLeft(text, " ")
 }
 
 // block are the rows of a block of the document, with an empty one before it if there is one
@@ -402,7 +423,7 @@ func (m *Markdown) inline(out []span, n ast.Node, src []byte, now string) []span
 			if !c.IsRaw() {
 				value = literal(c.Value(src))
 			}
-			out = append(out, span{style: now, text: SanitizeLine(value), literal: n.Kind() != ast.KindCodeSpan, last: c.Segment.Stop+1 >= lineStart(src, len(src))})
+			out = append(out, span{style: now, text: escape(value, false, true), literal: n.Kind() != ast.KindCodeSpan, last: c.Segment.Stop+1 >= lineStart(src, len(src))})
 			if c.SoftLineBreak() || c.HardLineBreak() {
 				out = append(out, span{text: "\n"})
 			}
@@ -485,10 +506,14 @@ func (m *Markdown) wrap(spans []span, width int) (rows []layRow) {
 	if i := unsettled(spans, all); i >= 0 {
 		settled = i
 	}
-	from := 0
+	from, before := 0, 0 // bytes of the spans that are behind
 	for line := range strings.SplitSeq(all, "\n") {
 		for _, at := range breaks(line, width) {
-			r := m.line(cutSpans(spans, from+at[0], from+at[1])...)
+			for len(spans) > 0 && before+len(spans[0].text) <= from+at[0] {
+				before += len(spans[0].text)
+				spans = spans[1:]
+			}
+			r := m.line(cutSpans(spans, from+at[0]-before, from+at[1]-before)...)
 			r.open = from+at[1] > settled
 			rows = append(rows, r)
 		}
@@ -504,6 +529,9 @@ func (m *Markdown) wrap(spans []span, width int) (rows []layRow) {
 func cutSpans(spans []span, from, to int) (out []span) {
 	at := 0
 	for _, s := range spans {
+		if at >= to {
+			break
+		}
 		a, b := max(from-at, 0), min(to-at, len(s.text))
 		if a < b {
 			out = append(out, span{style: s.style, text: s.text[a:b]})

@@ -82,6 +82,36 @@ func TestFlow(t *testing.T) {
 	}
 }
 
+// Nothing is lost and nothing is twice when the width changes in the middle of a paragraph.
+func TestFlowOfAResizedScreen(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(34, 7))
+	for trial := range 500 {
+		all := strings.Repeat("Paragraph with **bold words** and `code` that wraps, 日本語 too. ", 1+rnd.IntN(6)) + "\n\n" + strings.Repeat("Then another. ", rnd.IntN(20)) + "End"
+		screen := screenOf(80, rnd.IntN(2) > 0)
+		m, printed := NewMarkdown(screen, Plain, "  "), ""
+		for at := 0; at < len(all); {
+			at = min(len(all), at+1+rnd.IntN(30))
+			for at < len(all) && all[at]&0xc0 == 0x80 {
+				at++
+			}
+			if rnd.IntN(4) == 0 {
+				screen.Cols = 30 + rnd.IntN(100)
+			}
+			finished, tail := m.Flow(all[:at], false)
+			printed += finished
+			for _, r := range append(strings.Split(finished, "\n"), tail...) {
+				if n := Columns(Unpaint(r)); n >= screen.Cols {
+					t.Fatalf("trial %d: %d of %d columns: %q", trial, n, screen.Cols, r)
+				}
+			}
+		}
+		finished, _ := m.Flow(all, true)
+		if got, want := inkOf(printed+finished), inkOf(NewMarkdown(screen, Plain, "  ").Text(all)); got != want {
+			t.Fatalf("trial %d, %q:\ngot\n%s\nwant\n%s", trial, all, printed+finished, want)
+		}
+	}
+}
+
 // Rows of a long paragraph, of a list and of code are finished while the text goes on.
 func TestFlowFinishes(t *testing.T) {
 	for src, rows := range map[string]int{

@@ -307,6 +307,7 @@ func (v *Viewer) Feed(evs ...event.Event) string {
 		for _, ev := range evs {
 			v.show(ev)
 		}
+		v.lay()
 	})
 }
 
@@ -314,7 +315,7 @@ func (v *Viewer) Feed(evs ...event.Event) string {
 func (v *Viewer) Replay(ev event.Event) string {
 	v.log = true
 	defer func() { v.log = false }()
-	return v.capture(func() { v.show(ev) })
+	return v.capture(func() { v.show(ev); v.lay() })
 }
 
 // BreakOff returns what is left of answers that broke off with the turn.

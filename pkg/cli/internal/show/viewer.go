@@ -160,6 +160,7 @@ func (v *Viewer) drain() {
 	for _, ev := range evs {
 		v.show(ev)
 	}
+	v.lay()
 }
 
 func (v *Viewer) show(ev event.Event) {
@@ -167,6 +168,7 @@ func (v *Viewer) show(ev event.Event) {
 		v.delta(ev)
 		return
 	}
+	v.lay()
 	v.tally.add(ev)
 	if ev.Kind != event.StepStarted {
 		v.setPlace(ev)
@@ -340,11 +342,9 @@ func (v *Viewer) message(value json.RawMessage) {
 }
 
 func (v *Viewer) aside(style, text string) {
-	text = v.parts.place + kit.SanitizeLine(text)
-	if w := v.Width(); w > 0 {
-		text = kit.Cut(text, w-5)
+	for _, row := range kit.Wrap(v.parts.place+kit.SanitizeLine(text), kit.RowWidth(v.Screen, 5)) {
+		v.print("     ", style, row, "")
 	}
-	v.print("     ", style, text, "")
 }
 
 func (v *Viewer) print(head, style, text, took string) {

@@ -32,6 +32,7 @@ type openResponse struct {
 	began   time.Time // of the thinking
 	folded  bool      // the thinking was mentioned
 	md      *kit.Markdown
+	due     *event.Event // the last piece, if what it adds is not laid out yet
 }
 
 // A pendingText is an answer without calls: it is shown unless it turns out to be
@@ -69,6 +70,9 @@ func (v *Viewer) delta(ev event.Event) {
 		return
 	}
 	w := t.at(ev.Path)
+	if w.due == nil {
+		v.lay() // what another response has goes before
+	}
 	if len(ev.Data) > 0 {
 		if w.thought.Len() == 0 {
 			w.began = time.Now()
@@ -77,7 +81,18 @@ func (v *Viewer) delta(ev event.Event) {
 	} else {
 		w.text.WriteString(ev.Text)
 	}
-	v.stream(ev, w)
+	w.due = &ev
+}
+
+// lay lays out the pieces that have come since the last time, all at once: a paragraph is laid
+// out whole, and one of thousands of rows takes longer than its next piece takes to come.
+func (v *Viewer) lay() {
+	for _, w := range v.responses.open {
+		if ev := w.due; ev != nil { // of one response: others wait until it is laid out
+			w.due = nil
+			v.stream(*ev, w)
+		}
+	}
 }
 
 // streams reports whether a response is printed line by line: not beside others,
