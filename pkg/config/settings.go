@@ -272,7 +272,7 @@ func Set(path string, text []byte, key, value string, parts ...adroit.Part) ([]b
 			fault = cmp.Or(fault, err)
 			continue
 		}
-		if key == "model" && value != "" && !strings.HasPrefix(value, provider.Script+":") { // every job would fail by it
+		if key == "model" && value != "" && !strings.Contains(value, "/") && !strings.HasPrefix(value, provider.Script+":") { // a provider may be configured later, a name without one is none
 			if _, err := c.source("", nil).Canonical(value); err != nil {
 				return nil, fail(err, problem.Hint(err))
 			}
