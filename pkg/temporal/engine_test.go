@@ -72,7 +72,7 @@ func TestEngineInProcess(t *testing.T) {
 				var suite testsuite.WorkflowTestSuite
 				suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 				env := suite.NewTestWorkflowEnvironment()
-				env.SetTestTimeout(time.Minute)
+				env.SetTestTimeout(patience)
 				w.register(env, env)
 				mu.Lock()
 				send = func(sig flow.Signal) { env.SignalWorkflow(signalName, sig) }
@@ -100,7 +100,7 @@ func TestEngine(t *testing.T) {
 	long, _ := strconv.Atoi(os.Getenv("TEMPORAL_LONG"))
 	r := served(t)
 	var c client.Client
-	until(t, 30*time.Second, func() (err error) {
+	until(t, func() (err error) {
 		c, err = client.Dial(client.Options{HostPort: r.address, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 		return err
 	})

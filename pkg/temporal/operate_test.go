@@ -106,7 +106,7 @@ func TestTLS(t *testing.T) {
 	}
 	good := config.Temporal{Address: l.Addr().String(), Namespace: "default", APIKeyFile: r.file("api.key"),
 		TLS: config.TemporalTLS{CA: r.file("server.crt"), Cert: r.file("client.crt"), Key: r.file("client.key"), ServerName: "temporal.example"}}
-	until(t, 30*time.Second, func() error {
+	until(t, func() error {
 		c, err := Dial(t.Context(), good)
 		if err == nil {
 			_, err = c.describe(t.Context())
@@ -146,7 +146,7 @@ func TestDoctor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, 30*time.Second, func() error {
+	until(t, func() error {
 		out.Reset()
 		if err := doctor(t.Context(), &out, r.at); err != nil {
 			return errors.New(out.String())
@@ -178,7 +178,7 @@ func TestDoctor(t *testing.T) {
 	}
 	bad := r.at
 	bad.KeyFile, bad.Store = "", r.file("keys") // a file
-	until(t, time.Minute, func() error {
+	until(t, func() error {
 		out.Reset()
 		if err := doctor(t.Context(), &out, bad); err == nil || !strings.Contains(out.String(), `has no workflow "absent"`) {
 			return errors.New(out.String())
@@ -323,7 +323,7 @@ func TestRestore(t *testing.T) {
 	id := r.begin(executor.ApproveEdits)
 	next := func(done int) {
 		t.Helper()
-		until(t, time.Minute, func() error {
+		until(t, func() error {
 			d, err := r.Job(t.Context(), id)
 			if got := r.effects(); err == nil && (d.Job.Status != jobs.Waiting || len(d.Questions) != 1 || got[fmt.Sprint("end ", done)] != min(done, 1)) {
 				err = fmt.Errorf("it is %s: %s, %v", d.Job.Status, d.Job.Reason, got)
@@ -381,7 +381,7 @@ func TestRestore(t *testing.T) {
 	r.serve()
 	r.work()
 	next(3)
-	until(t, time.Minute, func() error { // a new server takes a while
+	until(t, func() error { // a new server takes a while
 		_, err := r.Start(t.Context(), id, adroit.StartOptions{})
 		return err
 	})
@@ -417,7 +417,7 @@ func TestMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := s.Job.ID
-	until(t, time.Minute, func() error {
+	until(t, func() error {
 		if r.effects()["begin 2"] == 0 {
 			return errors.New("not begun")
 		}

@@ -55,7 +55,7 @@ func TestStore(t *testing.T) {
 		at := r.at
 		at.Store = store
 		var all *Cluster
-		until(t, 30*time.Second, func() (err error) { all, err = Dial(t.Context(), at); return err })
+		until(t, func() (err error) { all, err = Dial(t.Context(), at); return err })
 		t.Cleanup(func() { all.Close() })
 		w := host(t, q, fmt.Sprint("host-", time.Now().UnixNano()))
 		w.o.Queue = w.o.Host + "-shared"
@@ -205,7 +205,7 @@ func TestEncryption(t *testing.T) {
 		t.Fatal(err)
 	}
 	var j *jobs.Job
-	until(t, time.Minute, func() (err error) {
+	until(t, func() (err error) {
 		if j, err = r.Wait(t.Context(), id); err == nil && !strings.Contains(j.Reason, first) {
 			err = fmt.Errorf("it is %s: %s", j.Status, j.Reason)
 		}

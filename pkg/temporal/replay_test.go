@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	enums "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -60,7 +59,7 @@ var kept = map[string]struct {
 	}},
 	"continued": {script: turns("work", "1ms"), long: 40, approve: executor.ApproveAll, most: true},
 	"cancel": {script: []string{"calls: [{name: work, args: {n: 1, delay: 40s}}]", "text: Done."}, approve: executor.ApproveAll, do: func(r *rig, id string) {
-		until(r.t, 30*time.Second, func() error {
+		until(r.t, func() error {
 			if r.effects()["begin 1"] == 0 {
 				return fmt.Errorf("not begun")
 			}
@@ -118,7 +117,7 @@ func (r *rig) approve(id string) {
 // approveAll allows what the job asks for until it is done.
 func (r *rig) approveAll(id string) {
 	r.t.Helper()
-	until(r.t, 2*time.Minute, func() error {
+	until(r.t, func() error {
 		j, err := r.Wait(r.t.Context(), id)
 		if err != nil {
 			return err
@@ -167,7 +166,7 @@ func record(t *testing.T, name string) {
 		r.ended(id, jobs.Done)
 	}
 	var all []execution
-	until(t, 30*time.Second, func() error { // Temporal's list lags
+	until(t, func() error { // Temporal's list lags
 		page, err := r.cluster.c.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: "default", Query: fmt.Sprintf("WorkflowId = %q OR RootWorkflowId = %q", id, id)})
 		if err != nil {
 			return err

@@ -191,7 +191,7 @@ func (r *rig) plays(text string) *rig {
 		t.Fatal(err)
 	}
 	r.work()
-	until(t, 30*time.Second, func() (err error) { r.cluster, err = Dial(t.Context(), r.at); return err })
+	until(t, func() (err error) { r.cluster, err = Dial(t.Context(), r.at); return err })
 	t.Cleanup(func() { r.kill(r.worker); r.cluster.Close() })
 	r.Client = r.cluster.Client()
 	return r
@@ -211,7 +211,7 @@ func (r *rig) serve() {
 	if err := r.server.Start(); err != nil {
 		r.t.Fatal(err)
 	}
-	until(r.t, 30*time.Second, func() error {
+	until(r.t, func() error {
 		c, err := net.Dial("tcp", r.address)
 		if err == nil {
 			c.Close()
@@ -225,7 +225,7 @@ func (r *rig) work() { r.worker, r.host = r.workFor("data", "worker") }
 
 // workFor starts the worker of a data directory that has one agent.
 func (r *rig) workFor(data, agent string) (c *exec.Cmd, host string) {
-	until(r.t, 60*time.Second, func() error {
+	until(r.t, func() error {
 		c = exec.Command(os.Args[0], "work", r.address, r.file(data), r.file("script.yaml"))
 		c.Env = append(os.Environ(), "EFFECTS="+r.file("effects"), "AGENT="+agent, "KEY_FILE="+r.at.KeyFile, "STORE="+r.at.Store)
 		out, err := c.StdoutPipe()
@@ -271,7 +271,7 @@ func (r *rig) beginAs(target string, approve executor.Approve) string {
 func (r *rig) ended(id string, want jobs.Status) *jobs.Job {
 	r.t.Helper()
 	var last *jobs.Job
-	until(r.t, 2*time.Minute, func() error {
+	until(r.t, func() error {
 		j, err := r.Wait(r.t.Context(), id)
 		if err != nil {
 			return err
@@ -284,15 +284,20 @@ func (r *rig) ended(id string, want jobs.Status) *jobs.Job {
 	return last
 }
 
-func until(t *testing.T, d time.Duration, f func() error) {
+// patience is how long a test waits for what has to happen. It is a deadline and no measure: a machine
+// under load is slow, and only what never happens is a fault.
+const patience = 10 * time.Minute
+
+// until waits for f to succeed: each wait of these tests goes through it.
+func until(t *testing.T, f func() error) {
 	t.Helper()
-	for end := time.Now().Add(d); ; time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
 		err := f()
 		if err == nil {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("after %s: %v", d, err)
+			t.Fatalf("after %s: %v", patience, err)
 		}
 	}
 }
@@ -364,14 +369,14 @@ func (r *rig) progresses() {
 		return n
 	}
 	ended := all("end")
-	until(r.t, 2*time.Minute, func() error {
+	until(r.t, func() error {
 		if n := all("end"); n <= ended {
 			return fmt.Errorf("%d calls have ended", n)
 		}
 		return nil
 	})
 	begun := all("begin")
-	until(r.t, 2*time.Minute, func() error {
+	until(r.t, func() error {
 		if n := all("begin"); n <= begun {
 			return fmt.Errorf("%d calls have begun", n)
 		}
@@ -395,7 +400,7 @@ func TestKillParts(t *testing.T) {
 		kills = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
 	}
 	killed := 0
-	until(t, 5*time.Minute, func() error {
+	until(t, func() error {
 		if killed < len(kills) && lines() >= kills[killed] {
 			who := (killed + rand.N(3)) % 3
 			killed++
@@ -510,7 +515,7 @@ func TestTurns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, 15*time.Minute, func() error {
+	until(t, func() error {
 		j, err := r.Wait(t.Context(), s.Job.ID)
 		if err == nil && j.Status != jobs.Done {
 			err = fmt.Errorf("it is %s: %s", j.Status, j.Reason)
@@ -567,7 +572,7 @@ func TestCancel(t *testing.T) {
 		func(id string) error { return r.cluster.c.CancelWorkflow(t.Context(), id, "") },
 	} {
 		id := r.begin(executor.ApproveAll)
-		until(t, 30*time.Second, func() error {
+		until(t, func() error {
 			if r.effects()["begin 1"] != i+1 {
 				return errors.New("not begun")
 			}
@@ -578,7 +583,7 @@ func TestCancel(t *testing.T) {
 		if err := cancel(id); err != nil {
 			t.Error(err)
 		}
-		until(t, 5*time.Second, func() error {
+		until(t, func() error {
 			if got := r.effects(); got["stopped 1"] != i+1 {
 				return fmt.Errorf("the call was not stopped: %v", got)
 			}
@@ -618,7 +623,7 @@ func TestAway(t *testing.T) {
 		t.Errorf("effects are %v", got)
 	}
 	var by []string
-	until(t, 30*time.Second, func() error { // a machine under load takes a call late
+	until(t, func() error { // a machine under load takes a call late
 		by = nil
 		for ev, err := range r.Events(t.Context(), id, adroit.EventOptions{}) {
 			if err != nil {
@@ -640,7 +645,7 @@ func TestAway(t *testing.T) {
 func TestDrain(t *testing.T) {
 	r := newRig(t, "calls: [{name: push, args: {n: 1, delay: 3s}}]", "calls: [{name: work, args: {n: 2}}]", "text: Done.")
 	id := r.begin(executor.ApproveAll)
-	until(t, 30*time.Second, func() error {
+	until(t, func() error {
 		if r.effects()["begin 1"] == 0 {
 			return errors.New("not begun")
 		}
@@ -679,7 +684,7 @@ func TestDrain(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		t.Error("the stream does not end with the job")
 	}
 }
@@ -709,7 +714,7 @@ func TestHosts(t *testing.T) {
 	if _, err := r.Submit(t.Context(), q); err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("a request that no host can do: %v", err)
 	}
-	until(t, 10*time.Second, func() error { // Temporal's list lags
+	until(t, func() error { // Temporal's list lags
 		list, err := r.Jobs(t.Context(), adroit.ListOptions{})
 		if err != nil || len(list) != 2 || list[0].ID != s.Job.ID || list[1].ID != first {
 			return fmt.Errorf("%w: %+v", err, list)
@@ -771,7 +776,7 @@ func TestTerminate(t *testing.T) {
 	if err := r.cluster.c.TerminateWorkflow(t.Context(), id, "", "by hand"); err != nil {
 		t.Fatal(err)
 	}
-	until(t, time.Minute, func() error {
+	until(t, func() error {
 		d, err := r.Job(t.Context(), id)
 		if err == nil && (d.Job.Status != jobs.Cancelled || !strings.Contains(d.Job.Reason, "terminated")) {
 			err = fmt.Errorf("it is %s: %s", d.Job.Status, d.Job.Reason)
@@ -933,7 +938,7 @@ func TestPlacement(t *testing.T) {
 func TestClient(t *testing.T) {
 	r := served(t)
 	var all *Cluster
-	until(t, 30*time.Second, func() (err error) { all, err = Dial(t.Context(), r.at); return err })
+	until(t, func() (err error) { all, err = Dial(t.Context(), r.at); return err })
 	t.Cleanup(func() { all.Close() })
 	var own *Cluster
 	n := 0

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -19,7 +18,7 @@ import (
 // One handle leads a job over its question to its end: one stream of events, and an answer
 // to this question alone.
 func testHandle(t *testing.T, f *fixture) {
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	r := f.request(executor.ApproveAsk)
 	r.Key = "handle"
