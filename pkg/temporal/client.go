@@ -319,7 +319,7 @@ const stuckAfter = 3
 // lacks a key, a payload or the code. Nothing is lost, and it goes on when one has it.
 func (t *Cluster) stuck(ctx context.Context, d *workflowservice.DescribeWorkflowExecutionResponse) string {
 	if d.GetPendingWorkflowTask().GetAttempt() < stuckAfter {
-		return ""
+		return t.unserved(ctx, d)
 	}
 	why := "why is encrypted with a key that this machine lacks"
 	history, err := t.c.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{Namespace: t.namespace, Execution: d.GetWorkflowExecutionInfo().GetExecution(), MaximumPageSize: 20})

@@ -48,14 +48,15 @@ type Cluster struct {
 	queue     string
 	keys      *Keys // nil: what goes through Temporal is not encrypted
 	store     *store
-	long      int // Carry.Long of jobs that start: of tests
+	long      int                    // Carry.Long of jobs that start: of tests
+	build     func() (string, error) // of this program, for its workers: see thisBuild
 }
 
 // Dial connects to the frontend that at names, and to the keys and the store of payloads.
 func Dial(ctx context.Context, at config.Temporal) (*Cluster, error) {
 	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
 	defer stop()
-	t := &Cluster{namespace: at.Namespace, queue: Queue, store: &store{dir: at.Store}}
+	t := &Cluster{namespace: at.Namespace, queue: Queue, store: &store{dir: at.Store}, build: thisBuild}
 	var err error
 	if at.KeyFile != "" {
 		if t.keys, err = LoadKeys(at.KeyFile); err != nil {

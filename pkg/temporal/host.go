@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base32"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,10 +35,14 @@ import (
 // Options are those of a worker.
 type Options struct {
 	Host   string // the name of the host, which is its task queue: of one data directory for ever
+	Build  string // of the program, to which the jobs that begin with it are pinned; empty: to none
 	Queue  string // of workflows and of jobs without a host; empty: Queue
 	AtOnce int    // how many steps are performed at once; 0 is 100
 	Most   int    // bytes of an input or an output of a step; 0 is 1 MB, as a server takes without a store
 }
+
+// self identifies the worker among those of its host.
+func (o Options) self() string { return fmt.Sprintf("%s %s %d", o.Host, o.Build, os.Getpid()) }
 
 // A Worker runs the workflows of jobs, and performs the steps of those that its host has,
 // with the configuration, keys, tools and store of its Runtime. It is safe for concurrent use.
@@ -100,6 +103,9 @@ func (t *Cluster) Work(ctx context.Context, rt *adroit.Runtime, data, host strin
 	}
 	defer c.Close()
 	o := Options{Host: name, Queue: t.queue}
+	if o.Build, err = t.build(); err != nil {
+		return err
+	}
 	if t.store.dir != "" {
 		o.Most = mostStored
 	}
@@ -110,10 +116,21 @@ func (t *Cluster) Work(ctx context.Context, rt *adroit.Runtime, data, host strin
 	if err := w.Start(); err != nil {
 		return err
 	}
+	if o.Build != "" {
+		if err := t.current(ctx, o.Build); err != nil {
+			w.Stop()
+			return fmt.Errorf("making this program the one with which new jobs begin: %w", err)
+		}
+		go t.adoptAll(ctx, o.Build, w.known, w.most())
+	}
 	ready(name)
 	go t.sweepAll(ctx)
 	<-ctx.Done()
-	w.Stop()
+	w.leaveHost()
+	if o.Build != "" {
+		t.drained(context.WithoutCancel(ctx), o.Build, name, o.self())
+	}
+	w.workers[0].Stop()
 	return nil
 }
 
@@ -216,8 +233,8 @@ func (w *Worker) on(c client.Client) *Worker {
 	}
 	w.ctx, w.stop = context.WithCancelCause(context.Background())
 	w.open = map[string]*held{}
-	shared := worker.New(c, w.o.Queue, worker.Options{Identity: w.o.Host, StickyScheduleToStartTimeout: 2 * time.Second, WorkerStopTimeout: 5 * time.Second, MaxHeartbeatThrottleInterval: beat})
-	own := worker.New(c, w.o.Host, worker.Options{Identity: w.o.Host, DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: w.o.AtOnce, WorkerStopTimeout: drainTime, MaxHeartbeatThrottleInterval: beat})
+	shared := worker.New(c, w.o.Queue, worker.Options{Identity: w.o.Host, StickyScheduleToStartTimeout: 2 * time.Second, WorkerStopTimeout: 5 * time.Second, MaxHeartbeatThrottleInterval: beat, DeploymentOptions: versioning(w.o.Queue, w.o.Build)})
+	own := worker.New(c, w.o.Host, worker.Options{Identity: w.o.self(), DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: w.o.AtOnce, WorkerStopTimeout: drainTime, MaxHeartbeatThrottleInterval: beat})
 	w.register(shared, own)
 	w.workers = []worker.Worker{shared, own}
 	w.describe = c.DescribeWorkflowExecution
@@ -239,14 +256,12 @@ type registry interface {
 }
 
 func (w *Worker) register(shared, own registry) {
-	shared.RegisterDynamicWorkflow(func(ctx workflow.Context, args converter.EncodedValues) (json.RawMessage, error) {
-		var c Carry
-		if err := args.Get(&c); err != nil {
-			return nil, err
-		}
-		return run(ctx, w.known, w.most(), c)
-	}, workflow.DynamicRegisterOptions{})
-	shared.RegisterWorkflowWithOptions(call, workflow.RegisterOptions{Name: callName})
+	shared.RegisterDynamicWorkflow(decide(w.known, w.most()), workflow.DynamicRegisterOptions{})
+	calls := workflow.RegisterOptions{Name: callName}
+	if w.o.Build != "" {
+		calls.VersioningBehavior = workflow.VersioningBehaviorAutoUpgrade
+	}
+	shared.RegisterWorkflowWithOptions(call, calls)
 	shared.RegisterActivityWithOptions(w.call, activity.RegisterOptions{Name: callName})
 	if own != shared {
 		own.RegisterActivityWithOptions(w.call, activity.RegisterOptions{Name: callName})
@@ -280,9 +295,14 @@ func (w *Worker) Start() error {
 // Stop stops polling, lets the steps under way end, interrupts those that do not in drainTime,
 // and gives back all jobs, which go on with the next worker of the host.
 func (w *Worker) Stop() {
+	w.leaveHost()
+	w.workers[0].Stop()
+}
+
+// leaveHost ends what the worker does as a host: it performs no more steps, and decides on.
+func (w *Worker) leaveHost() {
 	w.workers[1].Stop()
 	w.stop(jobs.ErrStopped)
-	w.workers[0].Stop()
 	for id := range w.sessions() {
 		w.leave(id, jobs.ErrStopped)
 	}

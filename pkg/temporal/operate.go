@@ -256,6 +256,9 @@ func (c *checkup) check(ctx context.Context, at config.Temporal) {
 	if c.is("workers", err, "%d hosts poll: %s", len(hosts), strings.Join(hosts, ", ")) && len(hosts) == 0 {
 		c.line("warn", "workers", "jobs wait for one: %s", hint.Command("worker"))
 	}
+	if err := c.versions(ctx, t); err != nil {
+		c.is("versions", err, "")
+	}
 	if n, err := c.stuck(ctx, t); err != nil || n == 0 {
 		c.is("jobs", err, "a worker can go on with each; one with which none can, after a panic or with another program, would be named here and wait")
 	}

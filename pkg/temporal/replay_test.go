@@ -220,7 +220,7 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt, err := runtime(t.Context(), t.TempDir(), "worker", model, nil)
+	rt, err := runtime(t.Context(), t.TempDir(), "worker", "", model, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

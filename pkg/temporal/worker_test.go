@@ -87,15 +87,24 @@ func effect(ctx context.Context, env *tools.Env, in struct {
 	}
 }
 
-// lead has two sub-agents work at the same time, and sums up.
-var lead = agents.Define("lead", func(sc *executor.Scope) error {
-	_, err := sc.SpawnAll(executor.SubAgentRequest{Agent: "worker", Prompt: "Part one."}, executor.SubAgentRequest{Agent: "worker", Prompt: "Part two."})
-	if err != nil {
+// lead has two sub-agents work at the same time, and sums up; otherLead asks for another step first.
+var lead, otherLead = leads(false), leads(true)
+
+func leads(other bool) flow.Workflow {
+	return agents.Define("lead", func(sc *executor.Scope) error {
+		if other {
+			if _, err := executor.AITurn[string](sc, executor.Turn{Prompt: "Begin."}); err != nil {
+				return err
+			}
+		}
+		_, err := sc.SpawnAll(executor.SubAgentRequest{Agent: "worker", Prompt: "Part one."}, executor.SubAgentRequest{Agent: "worker", Prompt: "Part two."})
+		if err != nil {
+			return err
+		}
+		_, err = executor.AITurn[string](sc, executor.Turn{Prompt: "Sum up."})
 		return err
-	}
-	_, err = executor.AITurn[string](sc, executor.Turn{Prompt: "Sum up."})
-	return err
-})
+	})
+}
 
 const lineFile = `name: line
 description: Two steps of work.
@@ -105,10 +114,15 @@ steps:
 `
 
 // runtime is that of a worker with a scripted model and two tools: work may be repeated, push may not.
-func runtime(ctx context.Context, data, agent string, model llm.Model, away adroit.Elsewhere) (*adroit.Runtime, error) {
+// A build that begins with "other" asks for another first step.
+func runtime(ctx context.Context, data, agent, build string, model llm.Model, away adroit.Elsewhere) (*adroit.Runtime, error) {
 	literals := []agents.DynamicAgent{{Name: agent, Description: "Works.", Prompt: "You work.", Tools: []string{"work", "push"}}}
 	if agent == "worker" {
 		literals = append(literals, agents.DynamicAgent{Name: "leader", Description: "Leads.", Prompt: "You lead.", Workflow: "lead", Tools: []string{"work", "push"}, Spawn: &agents.Spawn{Agents: []string{agent}, FanOut: 2, Total: 3}})
+	}
+	leader := lead
+	if strings.HasPrefix(build, "other") {
+		leader = otherLead
 	}
 	return adroit.Open(ctx, adroit.Options{
 		Tools: []tools.Tool{
@@ -119,7 +133,7 @@ func runtime(ctx context.Context, data, agent string, model llm.Model, away adro
 		Model:   "script/turns",
 		Storage: adroit.Storage{Data: data, Store: sqlite.Store(data), Elsewhere: away, Labels: []string{filepath.Base(data)}}, Workspace: adroit.Workspace{Trust: data},
 		Definitions: adroit.Definitions{
-			Literals: literals, Workflows: []flow.Workflow{lead},
+			Literals: literals, Workflows: []flow.Workflow{leader},
 			Pipelines: []agents.Layer{{Name: "test", FS: fstest.MapFS{"line.yaml": {Data: []byte(lineFile)}}}},
 		},
 	})
@@ -138,12 +152,19 @@ func work(address, data, file string) error {
 		return err
 	}
 	t.long, _ = strconv.Atoi(os.Getenv("LONG")) // none
-	rt, err := runtime(ctx, data, cmp.Or(os.Getenv("AGENT"), "worker"), model, t)
+	build := os.Getenv("BUILD")
+	if build != "" {
+		t.build = func() (string, error) { return build, nil }
+	}
+	rt, err := runtime(ctx, data, cmp.Or(os.Getenv("AGENT"), "worker"), build, model, t)
 	if err != nil {
 		return err
 	}
 	return errors.Join(t.Work(ctx, rt, data, os.Getenv("HOST"), func(host string) { fmt.Println("ready", host) }), rt.Close())
 }
+
+// unversioned has workers of no build. Those of TestClient live side by side, with queues of their own.
+func unversioned() (string, error) { return "", nil }
 
 // A rig is a Temporal server, a worker and a client, each killed and started at will.
 type rig struct {
@@ -225,9 +246,14 @@ func (r *rig) work() { r.worker, r.host = r.workFor("data", "worker") }
 
 // workFor starts the worker of a data directory that has one agent.
 func (r *rig) workFor(data, agent string) (c *exec.Cmd, host string) {
+	return r.workBy("", data, agent)
+}
+
+// workBy starts such a worker of a build.
+func (r *rig) workBy(build, data, agent string) (c *exec.Cmd, host string) {
 	until(r.t, func() error {
 		c = exec.Command(os.Args[0], "work", r.address, r.file(data), r.file("script.yaml"))
-		c.Env = append(os.Environ(), "EFFECTS="+r.file("effects"), "AGENT="+agent, "KEY_FILE="+r.at.KeyFile, "STORE="+r.at.Store)
+		c.Env = append(os.Environ(), "EFFECTS="+r.file("effects"), "AGENT="+agent, "BUILD="+build, "KEY_FILE="+r.at.KeyFile, "STORE="+r.at.Store)
 		out, err := c.StdoutPipe()
 		if err == nil {
 			err = c.Start()
@@ -962,7 +988,7 @@ func TestClient(t *testing.T) {
 		return own.Client()
 	}, adroittest.GoesOn(), adroittest.Without("live", "live from start"), adroittest.With(func(o *adroit.Options) {
 		n++
-		own = &Cluster{c: all.c, namespace: all.namespace, queue: fmt.Sprint("part-", n), store: all.store}
+		own = &Cluster{c: all.c, namespace: all.namespace, queue: fmt.Sprint("part-", n), store: all.store, build: unversioned}
 		o.Elsewhere = own
 	}))
 }
