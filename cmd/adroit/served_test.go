@@ -2,14 +2,19 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
+	"maps"
 	"math/big"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -276,6 +281,107 @@ func TestServeKilled(t *testing.T) {
 	}
 }
 
+// Readers follow the events of all jobs, over one server after another.
+type readers struct {
+	url     atomic.Value // of the server
+	stop    context.CancelFunc
+	reading sync.WaitGroup
+	mu      sync.Mutex
+	got     [3][]string // ids of events
+	begun   int         // commands, as the first reader sees it
+}
+
+// follow has three readers follow all jobs, each from where it was when its server went.
+func follow(t *testing.T, url, token string) *readers {
+	t.Helper()
+	f := new(readers)
+	f.url.Store(url)
+	ctx, stop := context.WithCancel(t.Context())
+	f.stop = stop
+	t.Cleanup(func() { stop(); f.reading.Wait() })
+	for i := range f.got {
+		f.reading.Go(func() {
+			for last := ""; ctx.Err() == nil; {
+				r, err := http.NewRequestWithContext(ctx, http.MethodGet, f.url.Load().(string)+"/v1/events?follow=true", nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				r.Header.Set("Authorization", "Bearer "+token)
+				r.Header.Set("Last-Event-ID", last)
+				res, err := http.DefaultTransport.RoundTrip(r)
+				if err != nil {
+					time.Sleep(20 * time.Millisecond)
+					continue
+				}
+				last = f.read(i, last, res.Body)
+				res.Body.Close()
+			}
+		})
+	}
+	return f
+}
+
+// read reads events until the server goes, and returns the id of the last whole one.
+func (f *readers) read(i int, last string, from io.Reader) string {
+	id, data, lines := "", "", bufio.NewReader(from)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return last
+		}
+		if n, ok := strings.CutPrefix(line, "id: "); ok {
+			id = strings.TrimSpace(n)
+		}
+		if strings.HasPrefix(line, "data: ") {
+			data = line
+		}
+		if line == "\n" && id != "" {
+			f.mu.Lock()
+			f.got[i] = append(f.got[i], id)
+			if i == 0 && strings.Contains(data, `"step.started"`) && strings.Contains(data, `"shell"`) {
+				f.begun++
+			}
+			f.mu.Unlock()
+			last, id = id, ""
+		}
+	}
+}
+
+// patience is how long these tests wait for what has to happen: a deadline, and no measure.
+const patience = 5 * time.Minute
+
+// ended waits for the readers to have so many events, each of them once and in order.
+func (f *readers) ended(t *testing.T, total int) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		f.mu.Lock()
+		whole := true
+		for i := range f.got {
+			whole = whole && len(f.got[i]) >= total
+		}
+		f.mu.Unlock()
+		if whole || time.Now().After(deadline) {
+			break
+		}
+	}
+	f.stop()
+	f.reading.Wait()
+	for i := range f.got {
+		if len(f.got[i]) != total {
+			t.Errorf("reader %d has %d events, want %d", i, len(f.got[i]), total)
+		}
+		last := 0
+		for _, id := range f.got[i] {
+			n, err := strconv.Atoi(id)
+			if err != nil || n <= last {
+				t.Fatalf("reader %d: %q after %d, %v", i, id, last, err)
+			}
+			last = n
+		}
+	}
+}
+
 // A server is killed again and again while three readers follow all jobs: each connects again and
 // has every event once, in order, those of a job that runs without the server included.
 func TestServeKilledReaders(t *testing.T) {
@@ -302,63 +408,13 @@ func TestServeKilledReaders(t *testing.T) {
 		return startServer(t, p.bin, p.env, p.path("repo"), "serve", "--listen", "127.0.0.1:0")
 	}
 	served := serve()
-	var url atomic.Value
-	url.Store(served.url)
-	token := strings.TrimSpace(p.read("data/adroit.token"))
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	const readers = 3
-	var mu sync.Mutex
-	var got [readers][]string // ids
-	begun := 0                // commands, as the first reader sees it
-	var readings sync.WaitGroup
-	for i := range readers {
-		readings.Go(func() {
-			for last := ""; ctx.Err() == nil; {
-				r, err := http.NewRequestWithContext(ctx, http.MethodGet, url.Load().(string)+"/v1/events?follow=true", nil)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				r.Header.Set("Authorization", "Bearer "+token)
-				r.Header.Set("Last-Event-ID", last)
-				res, err := http.DefaultTransport.RoundTrip(r)
-				if err != nil {
-					time.Sleep(20 * time.Millisecond)
-					continue
-				}
-				id, data, lines := "", "", bufio.NewReader(res.Body)
-				for {
-					line, err := lines.ReadString('\n')
-					if err != nil {
-						break
-					}
-					if n, ok := strings.CutPrefix(line, "id: "); ok {
-						id = strings.TrimSpace(n)
-					}
-					if strings.HasPrefix(line, "data: ") {
-						data = line
-					}
-					if line == "\n" && id != "" {
-						mu.Lock()
-						got[i] = append(got[i], id)
-						if i == 0 && strings.Contains(data, `"step.started"`) && strings.Contains(data, `"shell"`) {
-							begun++
-						}
-						mu.Unlock()
-						last, id = id, ""
-					}
-				}
-				res.Body.Close()
-			}
-		})
-	}
+	f := follow(t, served.url, strings.TrimSpace(p.read("data/adroit.token")))
 	id := regexp.MustCompile(`J[0-9A-Z]{12,}`).FindString(adroit("--server", served.url, "run", "--detach", "hand", "make it", "--approve", "all", "-m", "script:../turns.yaml"))
 	for i := range calls {
-		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-			mu.Lock()
-			there := begun > i
-			mu.Unlock()
+		for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+			f.mu.Lock()
+			there := f.begun > i
+			f.mu.Unlock()
 			if there {
 				break
 			}
@@ -377,39 +433,159 @@ func TestServeKilledReaders(t *testing.T) {
 			t.Fatal(err)
 		}
 		served = serve()
-		url.Store(served.url)
+		f.url.Store(served.url)
 		if i == calls-1 {
 			adroit("--server", served.url, "continue", id)
 			break
 		}
 		adroit("--server", served.url, "continue", "--detach", id)
 	}
-	want := adroit("jobs", "logs", id, "--json")
-	total := strings.Count(want, "\n") + strings.Count(adroit("jobs", "logs", "last", "--json"), "\n")
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		mu.Lock()
-		whole := true
-		for i := range got {
-			whole = whole && len(got[i]) >= total
+	f.ended(t, strings.Count(adroit("jobs", "logs", id, "--json"), "\n")+strings.Count(adroit("jobs", "logs", "last", "--json"), "\n"))
+}
+
+// drawnSteps are steps of every kind, as lines of a pipeline.
+var drawnSteps = []string{
+	`{id: turn, agent: hand, input: "{{input}}"}`,  // a model turn, a tool, a question, and how it ends
+	`{id: spawn, agent: lead, input: "{{input}}"}`, // a sub-agent
+	`{id: run, run: "test -e tried || { touch tried; false; }", repeatable: true, retries: {attempts: 3, backoff: 20ms}}`, // a wait of some time
+	`{id: check, check: {run: "grep -q a a.txt"}}`,
+	`{id: await, await: {signal: verdict}}`,
+	`{id: inner, pipeline: inner, input: "{{input}}"}`,
+	`{id: parallel, parallel: [{id: left, tool: list_files}, {id: right, tool: list_files}]}`,
+	`{id: work, agent: worker, input: "Write left.", worktree: true}`, // a workflow, in a worktree
+}
+
+var drawn = map[string]string{
+	"home/.config/adroit/agents/hand.md":       handAgent,
+	"home/.config/adroit/agents/lead.md":       "---\nname: lead\ndescription: Has another look.\ntools: [read_file]\nspawn: [leaf]\n---\nYou lead.\n",
+	"home/.config/adroit/agents/leaf.md":       "---\nname: leaf\ndescription: Looks.\ntools: [read_file]\n---\nYou are a leaf.\n",
+	"home/.config/adroit/pipelines/inner.yaml": "steps: [{id: list, tool: list_files}]\n",
+	"repo/a.txt": "a\n",
+	"turns.yaml": `scenes:
+  - when: You do
+    turns:
+      - calls: [{name: write_file, args: {path: b.txt, content: "b\n"}}]
+      - calls: [{name: shell, args: {command: "echo once >>log"}}]
+      - calls: [{name: finish, args: {summary: Made.}}]
+  - when: You lead
+    turns:
+      - calls: [{name: spawn_agent, args: {agent: leaf, task: Look.}}]
+      - text: Seen.
+  - when: You are a leaf
+    turns:
+      - calls: [{name: read_file, args: {path: a.txt}}]
+      - text: It is an a.
+  - when: Each message says what to do now
+    turns:
+      - text: '{"approach": "A file.", "large": false}'
+      - calls: [{name: write_file, args: {path: left.txt, content: "left\n"}}]
+      - text: '{"status": "complete", "note": "left is written."}'
+      - text: '{"changed": false, "verdict": "Fine."}'
+`,
+}
+
+// A server kills itself at a point of a job with steps of every kind, in an order that the seed draws,
+// while three readers follow: the next server goes on, and they have every event once, in order. It does
+// so at two or three of the points, which the seed chooses, at night at one of eight.
+func TestServeKilledSteps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts some hundred processes; run it without -short")
+	}
+	t.Parallel()
+	bin, seed := program(t), testenv.Seed(t)
+	kinds := map[string]bool{} // of steps, in all jobs
+	kill := func(n int) bool {
+		file := "steps:\n"
+		for _, i := range mathrand.New(mathrand.NewPCG(seed, uint64(n))).Perm(len(drawnSteps)) {
+			file += "  - " + drawnSteps[i] + "\n"
 		}
-		mu.Unlock()
-		if whole || time.Now().After(deadline) {
-			break
+		files := maps.Clone(drawn)
+		files["home/.config/adroit/pipelines/drawn.yaml"] = file
+		p := newPlace(t, files)
+		p.bin = bin
+		p.env = append(p.env, "GIT_CONFIG_GLOBAL="+p.path("gitconfig"), "GIT_CONFIG_NOSYSTEM=1")
+		p.git("init", "-q", "-b", "main")
+		p.git("add", ".")
+		p.git("-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-qm", "Begin")
+		f, job, killed := p.servedTo(n)
+		if n := strings.Count(p.read("repo/log"), "once"); n > 1 {
+			t.Errorf("point %d: the command ran %d times", n, n)
+		}
+		_, log := p.run("jobs", "logs", job, "--json")
+		for line := range strings.Lines(log) {
+			var e struct{ Kind, Step string }
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			kinds[cmp.Or(e.Step, e.Kind)] = true
+		}
+		f.ended(t, strings.Count(log, "\n"))
+		return killed
+	}
+	const each, few = 8, 400 // a step has some four points, and the job some 900
+	n, step := int(seed%few)+1, few
+	if testenv.Night() {
+		n, step = int(seed%each)+1, each
+	}
+	for ; kill(n); n += step {
+		t.Logf("killed at point %d", n)
+	}
+	for _, kind := range []string{"model", "tool", "await", "spawn", "resolve", "worktree", "return"} {
+		if !kinds[kind] {
+			t.Errorf("no job had a step of the kind %s: %v", kind, kinds)
 		}
 	}
-	stop()
-	readings.Wait()
-	for i := range got {
-		if len(got[i]) != total {
-			t.Errorf("reader %d has %d events, want %d", i, len(got[i]), total)
+	if n < 300 {
+		t.Errorf("the job has ended before point %d; it cannot have been killed everywhere", n)
+	}
+}
+
+// servedTo has a server that kills itself at point n, and where it does another one, lead the job drawn to its
+// end, while readers follow.
+func (p *place) servedTo(n int) (f *readers, job string, killed bool) {
+	p.t.Helper()
+	var served *server
+	var gone chan struct{}
+	serve := func(env ...string) {
+		served, gone = startServer(p.t, p.bin, append(p.env[:len(p.env):len(p.env)], env...), p.path("repo"), "serve", "--listen", "127.0.0.1:0"), make(chan struct{})
+		go func(s *server, gone chan struct{}) { _, _ = s.Process.Wait(); close(gone) }(served, gone)
+	}
+	serve(fmt.Sprintf("ADROIT_KILL_AT=%d", n))
+	f = follow(p.t, served.url, strings.TrimSpace(p.read("data/adroit.token")))
+	through := func(args ...string) { p.run(append([]string{"--server", served.url}, args...)...) } // it may be killed meanwhile
+	begin := func() {
+		through("run", "--detach", "drawn", "make it", "--approve", "edits", "--sandbox", "off", "-m", "script:../turns.yaml")
+	}
+	begin()
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		select {
+		case <-gone:
+			killed = true
+			serve()
+			f.url.Store(served.url)
+		default:
 		}
-		last := 0
-		for _, id := range got[i] {
-			n, err := strconv.Atoi(id)
-			if err != nil || n <= last {
-				t.Fatalf("reader %d: %q after %d, %v", i, id, last, err)
-			}
-			last = n
+		_, out := p.run("jobs", "show", "last", "--json")
+		var d struct {
+			ID, Status, Reason string
+			Pending            struct{ Signals []string }
+		}
+		if err := json.Unmarshal([]byte(out), &d); err != nil { // killed before it was submitted
+			begin()
+			continue
+		}
+		switch {
+		case d.Status == "done":
+			return f, d.ID, killed
+		case time.Now().After(deadline):
+			_, log := p.run("jobs", "logs", "last")
+			p.t.Fatalf("point %d: it is %s: %s\n%s\n%s", n, d.Status, d.Reason, p.read("home/.config/adroit/pipelines/drawn.yaml"), log)
+		case d.Status == "waiting" && len(d.Pending.Signals) > 0: // a kill may come before the answer, and after it
+			name, _, _ := strings.Cut(d.Pending.Signals[0], "@")
+			through("answer", "signal", d.ID, name)
+			through("continue", "--detach", d.ID)
+		case d.Status != "running":
+			through("continue", "--detach", d.ID)
 		}
 	}
 }
