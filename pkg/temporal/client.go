@@ -32,6 +32,7 @@ type remote struct {
 	adroit.Client
 	t        *Cluster
 	answered sync.Map // ids of jobs that were answered through it, and go on by themselves
+	places   cursors  // of readers of all events
 }
 
 // Start implements [adroit.JobWriter]. Who has answered a job and starts it then joins it.

@@ -484,11 +484,14 @@ func (w *Worker) call(ctx context.Context, method, path string, packed []byte) (
 	}
 }
 
-// running reports whether the job that a call is about runs.
+// running reports whether the job that a call is about runs, and so may have more events.
 func (w *Worker) running(ctx context.Context, path string) bool {
 	u, err := url.Parse(path)
 	if err != nil {
 		return false
+	}
+	if !u.Query().Has("job") { // all of them
+		return true
 	}
 	j, err := jobs.Find(ctx, w.store, u.Query().Get("job"))
 	return err == nil && (j.Status == jobs.Running || j.Status == jobs.Queued)

@@ -918,6 +918,77 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
+// TestAllEvents follows the jobs of two hosts, one of which goes away meanwhile, with a reader that goes on
+// after its last event again and again: it has every event once, in the order of its job.
+func TestAllEvents(t *testing.T) {
+	r := newRig(t, "calls: [{name: work, args: {n: 1}}]", "calls: [{name: work, args: {n: 2}}]", "text: Done.")
+	if err := os.Mkdir(r.file("other"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	second, host := r.workFor("other", "worker")
+	t.Cleanup(func() { r.kill(second) })
+	begin := func(host string) string {
+		q := adroit.Request{Target: "worker"}
+		q.Prompt, q.Dir, q.Approve, q.Host, q.Engine = "Go.", r.file("workspace"), executor.ApproveAll, host, "temporal"
+		s, err := r.Submit(t.Context(), q)
+		if err == nil {
+			_, err = r.Start(t.Context(), s.Job.ID, adroit.StartOptions{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Job.ID
+	}
+	seen, after, finished := map[string]int64{}, int64(0), 0
+	read := func(want int) {
+		t.Helper()
+		until(t, func() error {
+			n := 0
+			for ev, err := range r.AllEvents(t.Context(), adroit.EventOptions{After: after, Follow: true}) {
+				if err != nil {
+					return err
+				}
+				if ev.ID <= after || ev.Seq != seen[ev.Job]+1 {
+					t.Fatalf("event %d of %s with the number %d comes after %d with %d", ev.Seq, ev.Job, ev.ID, seen[ev.Job], after)
+				}
+				after, seen[ev.Job] = ev.ID, ev.Seq
+				if ev.Kind == event.JobFinished {
+					finished++
+				}
+				if n++; n == 7 || finished == want {
+					break
+				}
+			}
+			if finished < want {
+				return fmt.Errorf("%d jobs have ended", finished)
+			}
+			return nil
+		})
+	}
+	ids := []string{begin(r.host), begin(host)}
+	read(2)
+	r.kill(second)
+	ids = append(ids, begin(r.host))
+	read(3)
+	second, _ = r.workFor("other", "worker")
+	ids = append(ids, begin(host))
+	read(4)
+	all := 0
+	for _, err := range r.AllEvents(t.Context(), adroit.EventOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all++
+	}
+	want := 0
+	for _, id := range ids {
+		want += int(seen[id])
+	}
+	if len(seen) != len(ids) || all != want {
+		t.Errorf("%d events of %v, want %d of %v", all, seen, want, ids)
+	}
+}
+
 // TestPlacement places jobs from the command line: by the name of a host, and by its labels.
 func TestPlacement(t *testing.T) {
 	r := newRig(t, "text: Done.")
