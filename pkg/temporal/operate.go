@@ -17,9 +17,12 @@ import (
 	"github.com/spf13/cobra"
 	common "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
@@ -335,4 +338,50 @@ func (c *checkup) stuck(ctx context.Context, t *Cluster) (n int, err error) {
 		}
 	}
 	return n, nil
+}
+
+// attributes registers the search attributes that a cluster lacks: a workflow that sets one
+// which is not registered would fail its task for ever.
+func (t *Cluster) attributes(ctx context.Context) error {
+	list, err := t.c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: t.namespace})
+	if err != nil {
+		return fmt.Errorf("looking at the search attributes of Temporal: %w", err)
+	}
+	lacking := map[string]enums.IndexedValueType{}
+	for _, a := range []temporal.SearchAttributeKeyKeyword{AttributeStatus, AttributeHost, AttributeAgent, AttributeModel} {
+		if _, ok := list.CustomAttributes[a.GetName()]; !ok {
+			lacking[a.GetName()] = enums.INDEXED_VALUE_TYPE_KEYWORD
+		}
+	}
+	if _, ok := list.CustomAttributes[AttributeCost.GetName()]; !ok {
+		lacking[AttributeCost.GetName()] = enums.INDEXED_VALUE_TYPE_DOUBLE
+	}
+	if len(lacking) > 0 {
+		_, err = t.c.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{Namespace: t.namespace, SearchAttributes: lacking})
+		if err != nil {
+			return problem.WithHint(fmt.Errorf("registering the search attributes of jobs: %w", err), "an operator of the cluster adds AdroitStatus, AdroitHost, AdroitAgent and AdroitModel of type Keyword, and AdroitCost of type Double: temporal operator search-attribute create")
+		}
+	}
+	return t.usable(ctx)
+}
+
+// attributesPatience is how long a server has for reading attributes that were just registered. One
+// with a database other than SQLite looks every few seconds, and refuses them until then.
+const attributesPatience = time.Minute
+
+// usable waits until the search attributes can be asked for.
+func (t *Cluster) usable(ctx context.Context) error {
+	query := fmt.Sprintf("%s IS NULL AND %s IS NULL AND %s IS NULL AND %s IS NULL AND %s IS NULL",
+		AttributeStatus.GetName(), AttributeHost.GetName(), AttributeAgent.GetName(), AttributeModel.GetName(), AttributeCost.GetName())
+	for end := time.Now().Add(attributesPatience); ; {
+		_, err := t.c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: t.namespace, Query: query})
+		if !errors.As(err, new(*serviceerror.InvalidArgument)) || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
