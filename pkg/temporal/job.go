@@ -19,6 +19,7 @@ import (
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -228,6 +229,17 @@ func run(ctx workflow.Context, known []flow.Workflow, most int, c Carry) (json.R
 		return json.Marshal(end)
 	}
 	return out, j.finish(end)
+}
+
+// decide is the workflow of each job, for the SDK.
+func decide(known []flow.Workflow, most int) func(workflow.Context, converter.EncodedValues) (json.RawMessage, error) {
+	return func(ctx workflow.Context, args converter.EncodedValues) (json.RawMessage, error) {
+		var c Carry
+		if err := args.Get(&c); err != nil {
+			return nil, err
+		}
+		return run(ctx, known, most, c)
+	}
 }
 
 // drain takes the signals that the execution has and has not read yet. Questions of sub-agents

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -384,4 +386,47 @@ func (t *Cluster) usable(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// versions names the builds that have open jobs.
+func (c *checkup) versions(ctx context.Context, t *Cluster) error {
+	polls, err := t.builds(ctx)
+	if err != nil {
+		return err
+	}
+	jobs := map[string]int{}
+	err = t.open(ctx, func(d *workflowservice.DescribeWorkflowExecutionResponse) error {
+		if of := pinned(d.GetWorkflowExecutionInfo().GetVersioningInfo()); of != "" && d.GetWorkflowExecutionInfo().GetParentExecution() == nil {
+			jobs[of]++
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	now := ""
+	d, err := t.c.WorkerDeploymentClient().GetHandle(t.queue).Describe(ctx, client.WorkerDeploymentDescribeOptions{})
+	if err != nil && !errors.As(err, new(*serviceerror.NotFound)) { // no worker has been here yet
+		return err
+	}
+	if v := d.Info.RoutingConfig.CurrentVersion; v != nil {
+		now = v.BuildID
+		jobs[now] += 0
+	}
+	for of := range polls {
+		jobs[of] += 0
+	}
+	for _, of := range slices.Sorted(maps.Keys(jobs)) {
+		what := fmt.Sprintf("%s: %d open jobs", of, jobs[of])
+		if of == now {
+			what += "; new jobs begin with it"
+		}
+		if hosts := polls[of]; len(hosts) > 0 {
+			slices.Sort(hosts)
+			c.line("ok", "versions", "%s; on %s", what, strings.Join(hosts, ", "))
+		} else {
+			c.line("warn", "versions", "%s; no worker runs it: its jobs go on with the current version if they fit, and wait for it otherwise", what)
+		}
+	}
+	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -849,7 +850,9 @@ func TestCommands(t *testing.T) {
 	}
 	id, _, _ := strings.Cut(command(0, "running in the background", "run", "-d", "--approve", "edits", "-C", r.file("workspace"), "worker", "Go."), "\n")
 	command(4, "waiting", "jobs", "wait", id)
-	command(0, "push", "jobs", "show", id)
+	if shown := command(0, "push", "jobs", "show", id); !regexp.MustCompile(`(?m)^host +` + r.host + "$").MatchString(shown) {
+		t.Errorf("it does not name the host %s:\n%s", r.host, shown)
+	}
 	command(0, "Pushed.", "answer", "approve", id)
 	command(0, "Pushed.", "jobs", "wait", id)
 	command(0, "Pushed.", "jobs", "logs", "-f", id)

@@ -83,6 +83,7 @@ func Job(w io.Writer, d *adroit.JobDetail, home func(string) string) {
 	put("title", j.Title)
 	put("model", j.Model)
 	put("directory", Place(d, home))
+	put("host", d.Config.Host)
 	put("status", status(j, d.Position))
 	if d.Queue > 0 {
 		put("queue", fmt.Sprintf("number %d; it starts by itself, and %s takes it out", d.Queue, hint.Command("jobs cancel %s", j.ID)))
