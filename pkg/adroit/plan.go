@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -88,6 +90,9 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 		return nil, err
 	}
 	in := r.Input
+	if _, err := os.Stat(in.Dir); in.Dir != "" && r.Host != "" && errors.Is(err, fs.ErrNotExist) {
+		return nil, problem.Invalidf("clone the repository there, at this path", "the host %s has no directory %s", r.Host, in.Dir)
+	}
 	d, err := rt.trusts(in.Dir, r.Trust)
 	if err != nil {
 		return nil, err

@@ -431,6 +431,15 @@ func TestMove(t *testing.T) {
 	if _, err := r.Retry(t.Context(), id, adroit.RetryOptions{Host: "nowhere"}); err == nil {
 		t.Error("it was moved to a host that is not there")
 	}
+	if err := os.Rename(r.file("workspace"), r.file("away")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Retry(t.Context(), id, adroit.RetryOptions{Host: host}); err == nil || !strings.Contains(err.Error(), "the host "+host+" has no directory "+r.file("workspace")) {
+		t.Errorf("it was moved to a host without its directory: %v", err)
+	}
+	if err := os.Rename(r.file("away"), r.file("workspace")); err != nil {
+		t.Fatal(err)
+	}
 	again, err := r.Retry(t.Context(), id, adroit.RetryOptions{Host: host, Message: "Hurry."})
 	if err == nil {
 		_, err = r.Start(t.Context(), again.Job.ID, adroit.StartOptions{})
