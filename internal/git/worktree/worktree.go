@@ -158,8 +158,7 @@ func (w *Worktree) add(ctx context.Context, g *git.Repo, options ...string) erro
 	if _, err := w.refDirs(); err != nil {
 		return err
 	}
-	_, err = g.Run(ctx, process.Cmd{Args: git.Args("worktree", "add", "--quiet", "--no-track", options, "-b", w.Branch, "--", w.Top, w.Base)})
-	if err != nil {
+	if _, err = g.Run(ctx, process.Cmd{Args: git.Args("worktree", "add", "--quiet", "--no-track", options, "-b", w.Branch, "--", w.Top, w.Base)}); err != nil {
 		return fmt.Errorf("making the worktree: %w", brief(g.Explain(ctx, err)))
 	}
 	return nil
