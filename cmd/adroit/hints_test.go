@@ -165,14 +165,17 @@ func withHints(t *testing.T, p testscript.Params) testscript.Params {
 	}
 	seed := testenv.Seed(t)
 	to := t.TempDir()
-	files, err := filepath.Glob(filepath.Join(p.Dir, "*.txt"))
-	dirtest.Must(t, err)
-	for _, f := range files {
+	if p.Dir != "" {
+		files, err := filepath.Glob(filepath.Join(p.Dir, "*.txt"))
+		dirtest.Must(t, err)
+		p.Dir, p.Files = "", files
+	}
+	for i, f := range p.Files {
 		b, err := os.ReadFile(f)
 		dirtest.Must(t, err)
-		dirtest.Must(t, os.WriteFile(filepath.Join(to, filepath.Base(f)), execAdroit.ReplaceAll(b, []byte("${1}ran $2")), 0o600))
+		p.Files[i] = filepath.Join(to, filepath.Base(f))
+		dirtest.Must(t, os.WriteFile(p.Files[i], execAdroit.ReplaceAll(b, []byte("${1}ran $2")), 0o600))
 	}
-	p.Dir = to
 	setup := p.Setup
 	p.Setup = func(env *testscript.Env) error {
 		env.Setenv("TEST_HINTS", env.WorkDir+".hints")

@@ -209,6 +209,9 @@ func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSen
 		if err := (flow.Wait{Type: q.Type}).Accepts(s.Value); err != nil {
 			return nil, problem.Invalidf("nothing was sent; text is a string, and so is what is no JSON", "%s: %s", full, err)
 		}
+		if _, err := executor.Always(s.Value); err != nil && isToolQuestion(*q) && strings.HasPrefix(full, "approve@") {
+			return nil, problem.Invalidf(`nothing was sent; the value of an approval is left out, or {"always": true}`, "%s: %s", full, err)
+		}
 	}
 	if shown, hit := rt.typedSecrets(j.Dir, rt.jobOpens(ctx, j, rt.config(j))).JSON(s.Value); hit {
 		return nil, secretRefused("the answer", string(shown))

@@ -295,15 +295,11 @@ func approve(r *flow.Run, t *Task, q *Question) (no string, denied bool, rules [
 		return "", false, nil, err
 	}
 	if sig.Name == yes {
-		var how struct {
-			Always bool `json:"always,omitempty"`
+		always, err := Always(sig.Value)
+		if err != nil {
+			return "not run: the approval cannot be read (" + err.Error() + "), so it approves nothing", false, nil, nil
 		}
-		if jsonObject(sig.Value) { // what it states beside that may narrow what is approved
-			if err := stored.Decode(sig.Value, &how); err != nil {
-				return "", false, nil, fmt.Errorf("signal %s: decoding: %w", sig.Name, err)
-			}
-		}
-		if how.Always && q.Always != nil {
+		if always && q.Always != nil {
 			rules = []permit.Rule{*q.Always}
 		}
 		return "", false, rules, nil
@@ -313,6 +309,19 @@ func approve(r *flow.Run, t *Task, q *Question) (no string, denied bool, rules [
 		why = "no reason given"
 	}
 	return "not run: denied by a person (" + why + ")", true, nil, nil
+}
+
+// Always reports whether the value of an approval is {"always": true}, so that the rule of the question holds
+// for the rest of the job. Another object is an error: what it states may narrow what is approved.
+func Always(value json.RawMessage) (bool, error) {
+	var how struct {
+		Always bool `json:"always,omitempty"`
+	}
+	if !jsonObject(value) {
+		return false, nil
+	}
+	err := stored.Decode(value, &how)
+	return how.Always, err
 }
 
 func jsonObject(b json.RawMessage) bool {
