@@ -513,9 +513,15 @@ var coordinated = []string{coordinator.Workflow.Name, "pipeline", "validate", "u
 
 // FailureStats implements [JobReader].
 func (rt *Runtime) FailureStats(ctx context.Context, q StatsQuery) (*CoordinatorStats, error) {
+	return SumCoordinators(ctx, rt.Jobs, q)
+}
+
+// SumCoordinators sums up what the coordinators of jobs have done, as FailureStats of a [JobReader] whose
+// jobs come from list.
+func SumCoordinators(ctx context.Context, list func(context.Context, ListOptions) ([]JobSummary, error), q StatsQuery) (*CoordinatorStats, error) {
 	var all []coordinator.Handled
 	for _, name := range coordinated {
-		list, err := rt.Jobs(ctx, ListOptions{Workflow: name, Dir: q.Dir, Full: true})
+		list, err := list(ctx, ListOptions{Workflow: name, Dir: q.Dir, Full: true})
 		if err != nil {
 			return nil, err
 		}

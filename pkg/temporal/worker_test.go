@@ -1013,15 +1013,38 @@ func TestPlacement(t *testing.T) {
 		}
 		return strings.TrimSpace(stdout.String()), stderr.String()
 	}
+	var ids []string
 	for _, c := range []struct {
 		args []string
 		host string
 	}{{[]string{"--host", r.host}, r.host}, {[]string{"--host", host}, host}, {[]string{"--label", "data"}, r.host}, {[]string{"--label", "other"}, host}} {
 		id, _ := run(0, c.args...)
+		ids = append(ids, id)
 		d, err := r.Job(t.Context(), id)
 		if err != nil || d.Config.Host != c.host {
 			t.Errorf("%q runs on %+v, %v, want %s", c.args, d, err, c.host)
 		}
+	}
+	for _, id := range ids {
+		r.ended(id, jobs.Done)
+	}
+	slices.Sort(ids)
+	// What is asked of all hosts has the jobs of all.
+	pruned, err := r.Prune(t.Context(), adroit.PruneOptions{DryRun: true})
+	if err == nil {
+		slices.Sort(pruned.Removed)
+	}
+	if err != nil || !slices.Equal(pruned.Removed, ids) {
+		t.Errorf("prune of two hosts: %+v, %v, want %q", pruned, err, ids)
+	}
+	if list, err := r.Failures(t.Context(), adroit.FailureQuery{}); err != nil || list == nil || len(list) > 0 {
+		t.Errorf("failures of two hosts: %v, %v", list, err)
+	}
+	if s, err := r.FailureStats(t.Context(), adroit.StatsQuery{}); err != nil || s == nil {
+		t.Errorf("statistics of two hosts: %v, %v", s, err)
+	}
+	if n, err := r.ForgetFailures(t.Context(), adroit.FailureQuery{}); err != nil || n != 0 {
+		t.Errorf("forgetting on two hosts: %d, %v", n, err)
 	}
 	for _, args := range [][]string{{"--label", "data", "--label", "other"}, {"--host", host, "--label", "data"}} {
 		if _, shown := run(2, args...); !strings.Contains(shown, "asks for a host with the label") {
