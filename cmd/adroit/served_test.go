@@ -488,9 +488,7 @@ var drawn = map[string]string{
 // while three readers follow: the next server goes on, and they have every event once, in order. It does
 // so at two or three of the points, which the seed chooses, at night at one of eight.
 func TestServeKilledSteps(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some hundred processes; run it without -short")
-	}
+	testenv.Long(t, "starts some hundred processes")
 	t.Parallel()
 	bin, seed := program(t), testenv.Seed(t)
 	kinds := map[string]bool{} // of steps, in all jobs
