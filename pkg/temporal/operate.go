@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,6 +30,7 @@ import (
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/config"
 )
 
@@ -429,4 +431,101 @@ func (c *checkup) versions(ctx context.Context, t *Cluster) error {
 		}
 	}
 	return nil
+}
+
+// ofEach asks hosts at once, and gives take the answer of one after the other, in their order; away is one that
+// does not answer.
+func ofEach[T any](ctx context.Context, r *remote, hosts []string, ask func(adroit.Client) (T, error), take func(host string, answer T, away bool)) error {
+	answers, errs := make([]T, len(hosts)), make([]error, len(hosts))
+	var calls sync.WaitGroup
+	for i, host := range hosts {
+		calls.Go(func() { answers[i], errs[i] = ask(r.t.on(host)) })
+	}
+	calls.Wait()
+	if ctx.Err() != nil {
+		return problem.AsError(context.Cause(ctx))
+	}
+	for i, host := range hosts {
+		away := errors.Is(errs[i], errAway)
+		if errs[i] != nil && !away {
+			return errs[i]
+		}
+		take(host, answers[i], away)
+	}
+	return nil
+}
+
+// ofAll is ofEach for every host that has jobs or polls.
+func ofAll[T any](ctx context.Context, r *remote, ask func(adroit.Client) (T, error), take func(host string, answer T, away bool)) error {
+	hosts, err := r.t.everyHost(ctx)
+	if err != nil {
+		return problem.AsError(err)
+	}
+	return ofEach(ctx, r, hosts, ask, take)
+}
+
+// Failures implements [adroit.JobReader] with those of all hosts that answer. Each keeps its own.
+func (r *remote) Failures(ctx context.Context, q adroit.FailureQuery) ([]adroit.Failure, error) {
+	of := q
+	if of.Skip = 0; q.Limit > 0 {
+		of.Limit = q.Skip + q.Limit
+	}
+	var lists [][]adroit.Failure
+	err := ofAll(ctx, r, func(c adroit.Client) ([]adroit.Failure, error) { return c.Failures(ctx, of) },
+		func(_ string, list []adroit.Failure, _ bool) { lists = append(lists, list) })
+	if err != nil {
+		return nil, err
+	}
+	all := []adroit.Failure{}
+	for rank, more := 0, true; more; rank++ { // the likest of each host before its others
+		more = false
+		for _, list := range lists {
+			if rank < len(list) {
+				all, more = append(all, list[rank]), true
+			}
+		}
+	}
+	if len(q.Words) == 0 {
+		slices.SortStableFunc(all, func(a, b adroit.Failure) int { return b.At.Compare(a.At) })
+	}
+	all = all[min(q.Skip, len(all)):]
+	if q.Limit > 0 {
+		all = all[:min(q.Limit, len(all))]
+	}
+	return all, nil
+}
+
+// FailureStats implements [adroit.JobReader].
+func (r *remote) FailureStats(ctx context.Context, q adroit.StatsQuery) (*adroit.CoordinatorStats, error) {
+	return adroit.SumCoordinators(ctx, r.Jobs, q)
+}
+
+// ForgetFailures implements [adroit.JobWriter]. A host that does not answer is an error: it still has its own.
+func (r *remote) ForgetFailures(ctx context.Context, q adroit.FailureQuery) (sum int, err error) {
+	var absent []string
+	err = ofAll(ctx, r, func(c adroit.Client) (int, error) { return c.ForgetFailures(ctx, q) }, func(host string, n int, away bool) {
+		if sum += n; away {
+			absent = append(absent, host)
+		}
+	})
+	if err == nil && len(absent) > 0 {
+		err = problem.WithHint(fmt.Errorf("%d were forgotten; %s does not answer and has its own still: %w", sum, strings.Join(absent, ", "), errAway), "do it again when it is back")
+	}
+	return sum, err
+}
+
+// Prune implements [adroit.JobWriter] on every host that answers; the others are noted.
+func (r *remote) Prune(ctx context.Context, o adroit.PruneOptions) (*adroit.PruneReport, error) {
+	all := &adroit.PruneReport{Removed: []string{}}
+	err := ofAll(ctx, r, func(c adroit.Client) (*adroit.PruneReport, error) { return c.Prune(ctx, o) }, func(host string, one *adroit.PruneReport, away bool) {
+		if away {
+			all.Notes = append(all.Notes, host+" does not answer: its jobs are as they were")
+			return
+		}
+		all.Removed, all.Kept, all.Notes = append(all.Removed, one.Removed...), append(all.Kept, one.Kept...), append(all.Notes, one.Notes...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
 }
