@@ -120,7 +120,9 @@ func (b *log) AddNotes(notes ...string) {
 	b.later = append(b.later, notes...)
 }
 
-// interrupted lists the snapshots on disk that no running step of ours will record.
+// interrupted lists the snapshots on disk that no running step of ours will record, in the order in which
+// they began: of what several would record only the first does, and that of a server, which has rules,
+// begins before that of the command that ran meanwhile.
 func (b *log) interrupted() ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(b.Dir, "pending-*"))
 	if err != nil {

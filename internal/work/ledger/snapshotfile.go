@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -57,7 +58,7 @@ func (s *Snapshot) save() error {
 	if err != nil {
 		return fmt.Errorf("noting the files before the command: %w", err)
 	}
-	s.File = filepath.Join(l.Dir, "pending-"+rand.Text())
+	s.File = filepath.Join(l.Dir, fmt.Sprintf("pending-%016x-%s", time.Now().UnixNano(), rand.Text())) // see interrupted
 	err = rootfs.SyncFS(filepath.Join(l.Dir, "blobs"))
 	if err == nil {
 		err = rootfs.WriteFile(s.File, data)
