@@ -197,7 +197,11 @@ func TestEncryption(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := (&Worker{o: Options{Host: "lacking"}, store: m.Store}).on(c)
+	build, err := thisBuild() // to which the job is pinned
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := (&Worker{o: Options{Host: "lacking", Build: build}, store: m.Store}).on(c)
 	if err := w.Start(); err != nil {
 		t.Fatal(err)
 	}
