@@ -475,13 +475,7 @@ var drawn = map[string]string{
     turns:
       - calls: [{name: read_file, args: {path: a.txt}}]
       - text: It is an a.
-  - when: Each message says what to do now
-    turns:
-      - text: '{"approach": "A file.", "large": false}'
-      - calls: [{name: write_file, args: {path: left.txt, content: "left\n"}}]
-      - text: '{"status": "complete", "note": "left is written."}'
-      - text: '{"changed": false, "verdict": "Fine."}'
-`,
+` + workerScene,
 }
 
 // A server kills itself at a point of a job with steps of every kind, in an order that the seed draws,

@@ -44,7 +44,10 @@ const led = `scenes:
 const committed = `scenes:
   - when: You write the message of one commit
     turns: [{text: '{"subject": "Write left", "body": ""}'}]
-  - when: Each message says what to do now
+` + workerScene
+
+// workerScene is what a worker does that writes left.txt, in a script with scenes.
+const workerScene = `  - when: Each message says what to do now
     turns:
       - text: '{"approach": "A file.", "large": false}'
       - calls: [{name: write_file, args: {path: left.txt, content: "left\n"}}]

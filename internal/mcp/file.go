@@ -365,12 +365,17 @@ func withoutComments(b []byte) []byte {
 			}
 			comma = -1
 		case bytes.HasPrefix(out[i:], []byte("//")):
-			n := bytes.IndexByte(append(out[i:len(out):len(out)], '\n'), '\n')
+			n := bytes.IndexByte(out[i:], '\n')
+			if n < 0 {
+				n = len(out) - i
+			}
 			blank(i, i+n)
 		case bytes.HasPrefix(out[i:], []byte("/*")):
-			if n := bytes.Index(out[i:], []byte("*/")); n > 0 {
-				blank(i, i+n+2)
+			n := bytes.Index(out[i+2:], []byte("*/"))
+			if n < 0 {
+				return out // it is no JSON, and each further one would be sought to the end
 			}
+			blank(i, i+n+4)
 		case c == ',':
 			comma = i
 		case c == '}' || c == ']':

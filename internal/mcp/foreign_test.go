@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -104,5 +105,24 @@ func TestFromFile(t *testing.T) {
 	}
 	if _, err = Others(filepath.Join(dir, "none.json"), dir, os.Getenv); err == nil {
 		t.Error("a file that is not there has none")
+	}
+}
+
+// TestCommentsInLinearTime: what a file of comments takes grows with its length, and one that is never
+// closed is not sought again for each beginning.
+func TestCommentsInLinearTime(t *testing.T) {
+	cost := func(n int) float64 {
+		text := []byte(strings.Repeat("//\n", n))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		withoutComments(text)
+		runtime.ReadMemStats(&after)
+		return float64(after.TotalAlloc - before.TotalAlloc)
+	}
+	if small, large := cost(1000), cost(4000); large > 6*small {
+		t.Errorf("four times the comments take %.1f times the memory", large/small)
+	}
+	if _, _, err := ParseFile([]byte(strings.Repeat("/*/", maxFile/3))); err == nil {
+		t.Error("a comment that is not closed was read")
 	}
 }
