@@ -16,14 +16,19 @@ import (
 // that the job ended without: its point came too late. It gives the most points that the
 // job can have, and how often it killed.
 //
-// It takes one point of twice so many. Which, comes from ADROIT_SEED, so that all have their turn; make
-// kill takes each.
+// It takes one point of four times so many, and at least one. Which, comes from ADROIT_SEED, so that all
+// have their turn; make kill takes each.
 func points(t *testing.T, every int, kill func(n int) bool) (most, killed int) {
 	t.Helper()
-	first, step := sample(t, 2*every)
+	first, step := sample(t, 4*every)
 	n := first + 1
 	for ; kill(n); n += step {
 		killed++
+	}
+	for most := n; killed == 0 && n > 1; { // the job is shorter than the sample's first point
+		if n = (n + 1) / 2; kill(n) {
+			killed, n = 1, most
+		}
 	}
 	t.Logf("killed at %d points, not any more at %d", killed, n)
 	return n - 1, killed

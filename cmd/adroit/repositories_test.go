@@ -130,7 +130,7 @@ func TestRepositories(t *testing.T) {
 	t.Run("kinds", func(t *testing.T) {
 		for i, k := range repositoryKinds {
 			rows[i] = regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(k.name) + ` \|.*\n`).FindString(string(kept))
-			if !*update && !testenv.Chosen(t, 2, k.name) {
+			if !*update && !testenv.Chosen(t, 4, k.name) {
 				continue
 			}
 			t.Run(k.name, func(t *testing.T) {

@@ -104,7 +104,7 @@ func TestUndoIsTrue(t *testing.T) {
 			rounds = append(rounds, cs)
 		}
 		for i, commands := range rounds {
-			if i < len(known) && !testenv.Chosen(t, 3, strconv.Itoa(i)) {
+			if i < len(known) && !testenv.Chosen(t, 6, strconv.Itoa(i)) {
 				continue
 			}
 			t.Run(strconv.Itoa(i), func(t *testing.T) {
