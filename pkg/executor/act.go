@@ -107,7 +107,7 @@ func (t *Task) pure(c llm.Call) bool {
 // the model, not the end of the run. A call that is refused is no step of its
 // own, so that a note is logged.
 func callOrRefuse(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResult, error) {
-	if t.Revision >= 4 && !now.caller.workflow && now.last == callDigest(c) {
+	if t.Revision >= 4 && !now.caller.workflow && now.last != "" && now.last == callDigest(c) {
 		// Some servers send each call twice, under two ids.
 		return ToolResult{Result: tools.Result{Text: "this is the call just before it once more, which was run once; to run it again, call it in your next answer"}},
 			r.Note("%s was called twice in a row in one answer and run once", c.Name)

@@ -185,7 +185,7 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done Too
 	defer func() { done.withChecks(&checks) }()
 	use := t.toolCall(s, now, c)
 	unknown := ""
-	if now.caller.workflow || t.Revision >= 4 {
+	if (now.caller.workflow || t.Revision >= 4) && len(now.undecided)+len(s.Unknown) > 0 {
 		unknown = cmp.Or(now.undecided[callDigest(c)], s.Unknown[callDigest(c)])
 	}
 	var rules []permit.Rule

@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"math"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -165,23 +165,20 @@ func Parse(b []byte, depth int) (*Node, []Fault) {
 	case loneSurrogate(b):
 		return nil, []Fault{{Message: `holds half a character (a \uD800-\uDFFF escape without its other half)`}}
 	}
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.UseNumber()
-	p := parser{dec: dec, depth: depth}
-	n, err := p.next()
-	if err == nil {
-		if _, more := dec.Token(); more != io.EOF {
-			err = errors.New("has more text after its end; write one JSON value only")
-		}
+	if !json.Valid(b) {
+		return nil, []Fault{{Message: invalid(b)}}
 	}
+	p := parser{rest: b, depth: depth}
+	n, err := p.next()
 	if err != nil {
-		return nil, []Fault{{Message: syntaxWords(err)}}
+		return nil, []Fault{{Message: err.Error()}}
 	}
 	return n, p.faults
 }
 
+// A parser reads text that is valid JSON.
 type parser struct {
-	dec    *json.Decoder
+	rest   []byte
 	depth  int   // at most
 	trail  []any // keys and indexes that lead to the value
 	values int
@@ -202,64 +199,106 @@ func (p *parser) fault(why string) {
 	p.faults = append(p.faults, Fault{path, why})
 }
 
+// first skips white space, colons and commas, which are where they belong, and returns what follows.
+func (p *parser) first() byte {
+	p.rest = bytes.TrimLeft(p.rest, " \t\r\n:,")
+	return p.rest[0]
+}
+
+// take returns the next n bytes.
+func (p *parser) take(n int) string {
+	s := string(p.rest[:n])
+	p.rest = p.rest[n:]
+	return s
+}
+
 func (p *parser) next() (*Node, error) {
 	if p.values++; p.values > maxValues {
 		return nil, fmt.Errorf("holds more than %d values", maxValues)
 	}
-	tok, err := p.dec.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch tok := tok.(type) {
-	case json.Delim:
+	switch c := p.first(); c {
+	case '{', '[':
 		if len(p.trail) == p.depth {
 			return nil, fmt.Errorf("is nested more than %d levels deep", p.depth)
 		}
-		n := &Node{Kind: byte(tok)}
+		n := &Node{Kind: c}
 		return n, p.members(n)
-	case string:
-		return text(tok), nil
-	case json.Number:
-		if why := tooExtreme(string(tok)); why != "" {
-			p.fault(why)
-			tok = "0" // what follows must not compute with it
-		}
-		return &Node{Kind: '0', Text: string(tok)}, nil
-	case bool:
-		return &Node{Kind: 't', Yes: tok}, nil
+	case '"':
+		return text(p.str()), nil
+	case 't', 'n':
+		p.rest = p.rest[len("true"):]
+		return &Node{Kind: c, Yes: c == 't'}, nil
+	case 'f':
+		p.rest = p.rest[len("false"):]
+		return &Node{Kind: 't'}, nil
 	}
-	return &Node{Kind: 'n'}, nil
+	end := bytes.IndexAny(p.rest, " \t\r\n,]}")
+	if end < 0 {
+		end = len(p.rest)
+	}
+	number := p.take(end)
+	if why := tooExtreme(number); why != "" {
+		p.fault(why)
+		number = "0" // what follows must not compute with it
+	}
+	return &Node{Kind: '0', Text: number}, nil
+}
+
+// str reads a string.
+func (p *parser) str() (s string) {
+	end, escaped := 1, false
+	for ; p.rest[end] != '"'; end++ {
+		if p.rest[end] == '\\' {
+			escaped = true
+			end++
+		}
+	}
+	if quoted := p.rest[:end+1]; escaped {
+		_ = json.Unmarshal(quoted, &s) // it is valid
+		p.rest = p.rest[end+1:]
+		return s
+	}
+	return p.take(end + 1)[1:end]
 }
 
 // members reads the members of an object or an array, and its end.
 func (p *parser) members(n *Node) error {
-	seen := map[string]bool{}
+	var seen map[string]bool // of an object with many keys
+	p.rest = p.rest[1:]
 	p.trail = append(p.trail, nil)
-	for last := len(p.trail) - 1; p.dec.More(); {
-		if p.trail[last] = len(n.Kids); n.Kind == '{' {
-			tok, err := p.dec.Token()
-			if err != nil {
-				return err
-			}
-			p.trail[last] = tok // a string, or there was an error
+	for last := len(p.trail) - 1; p.first() != ']' && p.rest[0] != '}'; {
+		key := ""
+		if n.Kind == '{' {
+			key = p.str()
+			p.trail[last] = key
+		} else {
+			p.trail[last] = len(n.Kids)
 		}
 		kid, err := p.next()
 		if err != nil {
 			return err
 		}
-		if key, ok := p.trail[last].(string); ok {
-			if seen[key] {
+		if n.Kind == '{' {
+			if len(n.Keys) == 16 {
+				seen = map[string]bool{}
+				for _, k := range n.Keys {
+					seen[k] = true
+				}
+			}
+			if seen[key] || seen == nil && slices.Contains(n.Keys, key) {
 				p.fault("is given more than once; write it once")
 				continue
 			}
-			seen[key] = true
+			if seen != nil {
+				seen[key] = true
+			}
 			n.Keys = append(n.Keys, key)
 		}
 		n.Kids = append(n.Kids, kid)
 	}
 	p.trail = p.trail[:len(p.trail)-1]
-	_, err := p.dec.Token()
-	return err
+	p.rest = p.rest[1:]
+	return nil
 }
 
 func tooExtreme(number string) string {
@@ -278,15 +317,19 @@ func tooExtreme(number string) string {
 	return ""
 }
 
-func syntaxWords(err error) string {
+// invalid says what is wrong with text that is not valid JSON.
+func invalid(b []byte) string {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	var value json.RawMessage
+	err := dec.Decode(&value)
 	var syntax *json.SyntaxError
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "is not complete JSON: it ends in the middle"
+	case err == nil:
+		return "has more text after its end; write one JSON value only"
 	case errors.As(err, &syntax):
 		return fmt.Sprintf("is not valid JSON: %s at byte %d", syntax, syntax.Offset)
 	}
-	return err.Error()
+	return "is not complete JSON: it ends in the middle"
 }
 
 // loneSurrogate reports whether JSON text escapes half a surrogate pair, which

@@ -6,16 +6,35 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // The types below are parts of an answer as servers send them in any protocol: with another type
 // than documented, in a list or without one.
+
+// unquote returns the value of a string, "" for null, and whether b is one of them. Answers consist of
+// thousands of short ones, most without escapes: json.Unmarshal allocates five times for each.
+func unquote(b []byte) (s string, ok bool) {
+	switch {
+	case string(b) == "null":
+		return "", true
+	case len(b) < 2 || b[0] != '"':
+		return "", false
+	case bytes.IndexByte(b, '\\') < 0 && utf8.Valid(b):
+		return string(b[1 : len(b)-1]), true
+	}
+	return s, json.Unmarshal(b, &s) == nil
+}
 
 // Lenient is a value that counts as missing if it is of another type.
 type Lenient[T any] struct{ V T }
 
 // UnmarshalJSON never fails.
 func (l *Lenient[T]) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		l.V = *new(T)
+		return nil
+	}
 	var v T
 	if json.Unmarshal(b, &v) == nil {
 		l.V = v
@@ -28,11 +47,10 @@ type Scalar string
 
 // UnmarshalJSON never fails.
 func (s *Scalar) UnmarshalJSON(b []byte) error {
-	if string(b) == "null" {
-		return nil
-	}
-	if json.Unmarshal(b, (*string)(s)) == nil {
-		*s = Scalar(strings.TrimSpace(string(*s)))
+	if text, ok := unquote(b); ok {
+		if b[0] == '"' {
+			*s = Scalar(strings.TrimSpace(text))
+		}
 		return nil
 	}
 	*s = Scalar(b)
@@ -48,7 +66,10 @@ type Text struct{ Text, Thought string }
 
 // UnmarshalJSON never fails.
 func (t *Text) UnmarshalJSON(b []byte) error {
-	if json.Unmarshal(b, &t.Text) == nil {
+	if text, ok := unquote(b); ok {
+		if b[0] == '"' {
+			t.Text = text
+		}
 		return nil
 	}
 	type piece struct {
@@ -74,8 +95,10 @@ type Args string
 
 // UnmarshalJSON never fails.
 func (a *Args) UnmarshalJSON(b []byte) error {
-	if json.Unmarshal(b, (*string)(a)) != nil {
+	if text, ok := unquote(b); !ok {
 		*a = Args(b)
+	} else if b[0] == '"' {
+		*a = Args(text)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import "testing"
 // docs/dev/performance.md.
 func TestAllocations(t *testing.T) {
 	const short, long, longer = 10, 110, 310
-	for name, most := range map[string]float64{"bare": 630, "full": 705} {
+	for name, most := range map[string]float64{"bare": 585, "full": 660} {
 		t.Run(name, func(t *testing.T) {
 			k := newKit(t, client(t), false)
 			if name == "full" {
