@@ -20,6 +20,7 @@ import (
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
 	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
@@ -210,14 +211,79 @@ func flipsAsUser(t *testing.T) {
 	}
 }
 
-// TestFlipsOverlay runs jobs with overlays in a workspace that another process changes all the
-// time, two at once, which join the same changes. Nothing outside is linked into the workspace,
-// written, removed, or gets another mode.
+// flipWork changes what flippers exchange: links, modes, content, directories.
+const flipWork = `for d in a d/e s; do
+	ln $d/keys new-$1-${d%%/*}; ln $d/log $d/again-$1; chmod 0$2 $d; echo more >>$d/log; echo more >>$d/keys; rm -rf $d/sub; mkdir -p $d/n$1; chmod 0$2 $d/n$1; echo x >$d/n$1/x
+done 2>/dev/null`
+
+// A flipWriter is a second writer beside a job with overlays.
+type flipWriter struct {
+	r   *Runner
+	led *ledger.Ledger
+	dir string
+}
+
+// flipped runs flipWork, and reports whether it was in an overlay.
+func flipped(t *testing.T, r *Runner, i int) bool {
+	o, err := r.Run(t.Context(), Cmd{Snapshot: true, Timeout: time.Minute, Shell: flipWork + "; true", Args: []string{"sh", strconv.Itoa(i), []string{"750", "700", "755"}[i%3]}})
+	// What is exchanged at the moment of a join is not there for it: the next
+	// command tries again, and nothing is lost.
+	if err != nil && !errors.Is(err, sandbox.ErrChanged) && !exchanged(err) {
+		t.Error(err)
+	}
+	return o != nil && !o.Uncertain
+}
+
+func exchanged(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
+}
+
+// goesOn starts flipWork in a process that works directly in the workspace until the test ends. It
+// makes no hard links: beside them no command has an overlay.
+func (w flipWriter) goesOn(t *testing.T, recorded bool) {
+	p, err := w.r.Start(ledger.AtStep(t.Context(), "2"), Cmd{Snapshot: recorded, Shell: "ln() { :; }\nwhile :; do\n" + flipWork + "\nsleep 0.1; done", Args: []string{"sh", "9", "750"}})
+	dirtest.Must(t, err)
+	t.Cleanup(func() { p.Kill(); <-p.Done() })
+}
+
+// called records what changes during a call of a server, and until the next, as mcp.Pool does.
+func (w flipWriter) called(t *testing.T) {
+	led := w.led.At("2")
+	before, err := led.Snapshot(t.Context(), w.dir)
+	if err == nil {
+		_, _, err = led.Settle(t.Context())
+		time.Sleep(5 * time.Millisecond)
+		_, rerr := before.Record(t.Context(), ".")
+		err = errors.Join(err, rerr, led.Follow(t.Context(), w.dir))
+	}
+	if err != nil && !exchanged(err) {
+		t.Error(err)
+	}
+}
+
+// TestFlipsOverlay runs commands of a job with overlays in a workspace that another process changes
+// all the time, beside a second writer that changes the same. Nothing outside is linked into the
+// workspace, written, removed, or gets another mode.
 func TestFlipsOverlay(t *testing.T) {
 	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		begin func(*testing.T, flipWriter)
+		with  func(*testing.T, flipWriter, int)
+	}{
+		{"another job", nil, func(t *testing.T, w flipWriter, i int) { flipped(t, w.r, i) }},
+		{"a background command", func(t *testing.T, w flipWriter) { w.goesOn(t, true) }, nil},
+		{"a server", func(t *testing.T, w flipWriter) { w.goesOn(t, false) }, func(t *testing.T, w flipWriter, _ int) { w.called(t) }},
+	} {
+		t.Run(c.name, func(t *testing.T) { t.Parallel(); flipsOverlay(t, c.begin, c.with) })
+	}
+}
+
+func flipsOverlay(t *testing.T, begin func(*testing.T, flipWriter), with func(*testing.T, flipWriter, int)) {
 	base := t.TempDir()
 	a, led, dir := overlaidAt(t, filepath.Join(base, "ws"), filepath.Join(base, "ledger"))
-	b, _, _ := overlaidAt(t, dir, filepath.Join(base, "ledger2"))
+	b, second, _ := overlaidAt(t, dir, filepath.Join(base, "ledger2"))
+	w := flipWriter{b, second, dir}
 	f := &flipper{ws: dir, outside: victim(t), done: make(chan uint64), dirs: []string{"a", "d", "d/e", "s"}}
 	dirtest.Git(t, dir, "init", "-q")
 	for _, in := range []string{f.outside, filepath.Join(dir, "a"), filepath.Join(dir, "d/e"), filepath.Join(dir, "s")} {
@@ -228,30 +294,23 @@ func TestFlipsOverlay(t *testing.T) {
 	dirtest.Write(t, filepath.Join(dir, ".gitignore"), "log\n")
 	f.prepare(t)
 	want := treeOf(t, f.outside)
-	seed := testenv.Seed(t)
-	go f.run(seed)
+	if begin != nil {
+		begin(t, w)
+	}
+	go f.run(testenv.Seed(t))
 	exact := 0
 	for i := range flips() {
-		outs := make(chan *Output, 2)
-		for _, r := range []*Runner{a, b} {
-			go func() {
-				o, err := r.Run(t.Context(), Cmd{Snapshot: true, Timeout: time.Minute, Shell: `for d in a d/e s; do
-	ln $d/keys new-$1-${d%%/*}; ln $d/log $d/again-$1; chmod 0$2 $d; echo more >>$d/log; echo more >>$d/keys; rm -rf $d/sub; mkdir -p $d/n$1; chmod 0$2 $d/n$1; echo x >$d/n$1/x
-done 2>/dev/null; true`, Args: []string{"sh", strconv.Itoa(i), []string{"750", "700", "755"}[i%3]}})
-				// What is exchanged at the moment of a join is not there for it: the next
-				// command tries again, and nothing is lost.
-				gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
-				if err != nil && !errors.Is(err, sandbox.ErrChanged) && !gone {
-					t.Error(err)
-				}
-				outs <- o
-			}()
-		}
-		for range 2 {
-			if o := <-outs; o != nil && !o.Uncertain {
-				exact++
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if with != nil {
+				with(t, w, i)
 			}
+		}()
+		if flipped(t, a, i) {
+			exact++
 		}
+		<-done
 		if got := treeOf(t, f.outside); got != want {
 			t.Fatalf("after command %d outside is\n%s\nand was\n%s", i, got, want)
 		}
@@ -260,12 +319,15 @@ done 2>/dev/null; true`, Args: []string{"sh", strconv.Itoa(i), []string{"750", "
 	}
 	f.stop.Store(true)
 	n := <-f.done
-	t.Logf("%d of %d commands had an overlay; %d exchanges", exact, 2*flips(), n)
+	t.Logf("%d of %d commands had an overlay; %d exchanges", exact, flips(), n)
 	if n < uint64(flips()) || exact == 0 {
 		t.Errorf("%d commands had an overlay, with %d exchanges: that shows nothing", exact, n)
 	}
-	if _, err := led.Undo(t.Context(), dir); err != nil {
-		t.Error(err)
+	dirtest.Must(t, b.Close())
+	for _, l := range []*ledger.Ledger{second, led} {
+		if _, err := l.Undo(t.Context(), dir); err != nil {
+			t.Error(err)
+		}
 	}
 	if got := treeOf(t, f.outside); got != want {
 		t.Fatalf("after undo outside is\n%s\nand was\n%s", got, want)
