@@ -240,7 +240,7 @@ func ownDirectory(workspace string) error {
 	}
 	defer t.Close()
 	for _, p := range t.Owned() {
-		if p.Path == "." && !p.Asked {
+		if p.Path == "." {
 			return problem.Invalidf("work in another directory (-C DIR)", "%s cannot be a workspace: it is a directory of adroit's own configuration, which no tool may change", t.Dir)
 		}
 	}

@@ -103,6 +103,11 @@ func TestOwnFiles(t *testing.T) {
 	}
 	dirtest.Write(t, filepath.Join(home, "h"), "#!/bin/sh\n")
 	rootfs.Own(filepath.Join(home, ".config/adroit"), filepath.Join(dir, "bin/h"), filepath.Join(dir, "hook"), filepath.Join(home, ".claude"), filepath.Join(home, "agents.md"))
+	for name, to := range map[string]string{".config/nvim": "vim", ".tmux.conf": "dotfiles/tmux", "bin": "tools", ".whole": ".", "src": "sub"} {
+		dirtest.Must(t, os.Symlink(filepath.Join(dir, to), filepath.Join(home, name)))
+	}
+	dirtest.Must(t, os.MkdirAll(filepath.Join(home, ".config/fish"), 0o755))
+	dirtest.Must(t, os.Symlink(filepath.Join(dir, "dotfiles/fish"), filepath.Join(home, ".config/fish/config.fish")))
 	rootfs.OwnStart(home)
 	for _, name := range []string{"dotfiles/adroit/config.yaml", "d/adroit/config.yaml", "dotfiles/adroit/agents/w.md", "dotfiles/adroit/new.yaml", "elsewhere/a.md", "elsewhere/b.md", "bin/h", "h2",
 		"deep/me.md", "deep/new.md", "further", "further/x", "c2/agents/x.md", "claude.md"} {
@@ -120,8 +125,10 @@ func TestOwnFiles(t *testing.T) {
 			t.Errorf("%s to %s: %v", from, to, err)
 		}
 	}
-	if !f.NeedsApproval("dotfiles/zshrc") || !f.NeedsApproval("d/zshrc") || f.NeedsApproval("plain.txt") {
-		t.Error("the file that ~/.zshrc leads to is not asked about, or another is")
+	for name, want := range map[string]bool{"dotfiles/zshrc": true, "d/zshrc": true, "vim/lua/x.lua": true, "dotfiles/tmux": true, "dotfiles/fish": true, "tools/git": true, "plain.txt": false, "sub/x": false} {
+		if f.NeedsApproval(name) != want {
+			t.Errorf("%s is asked about: %v", name, !want)
+		}
 	}
 	if err := f.WriteFile("plain.txt", []byte("y")); err != nil {
 		t.Error(err)
@@ -130,11 +137,22 @@ func TestOwnFiles(t *testing.T) {
 
 // What git obeys by its settings is asked about: included files, and hooks elsewhere.
 func TestGitObeys(t *testing.T) {
-	f, dir := openDir(t, map[string]string{"shared.cfg": "[include]\n\tpath = more.cfg\n", "more.cfg": "", "other.cfg": "", "hooks/pre-commit": "", "sub/x": ""})
+	f, dir := openDir(t, map[string]string{"tools/text.sh": "", "tools/secret": "", "tools/other": "", "user.cfg": "[include]\n\tpath = deep.cfg\n", "shared.cfg": "[include]\n\tpath = more.cfg\n", "more.cfg": "", "other.cfg": "", "hooks/pre-commit": "", "sub/x": ""})
 	dirtest.Git(t, dir, "init", "-q")
 	dirtest.Git(t, dir, "config", "include.path", "../shared.cfg")
 	dirtest.Git(t, dir, "config", "core.hooksPath", "hooks")
-	for name, want := range map[string]bool{"shared.cfg": true, "more.cfg": true, "other.cfg": false, "hooks/pre-commit": true, "hooks/new": true, "sub/x": false} {
+	dirtest.Git(t, dir, "config", "diff.word.textconv", "bash tools/text.sh --all")
+	dirtest.Git(t, dir, "config", "remote.origin.url", "./sub/x")
+	// The user's own settings lie in a repository too, or name what lies there.
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("GIT_CONFIG_GLOBAL", "")
+	dirtest.Must(t, os.Symlink(dir, filepath.Join(home, "w")))
+	dirtest.Write(t, filepath.Join(home, ".gitconfig"), "[includeIf \"gitdir:~/\"]\n\tpath = ~/w/user.cfg\n[credential]\n\thelper = \"!~/w/tools/secret get\"\n[core]\n\texcludesFile = ~/w/other.cfg\n")
+	dirtest.Write(t, filepath.Join(home, ".config/git/config"), "[core]\n\thooksPath = .githooks\n[init]\n\ttemplateDir = ~/w/template\n")
+	for name, want := range map[string]bool{"shared.cfg": true, "more.cfg": true, "other.cfg": false, "hooks/pre-commit": true, "hooks/new": true, "sub/x": false,
+		"user.cfg": true, "deep.cfg": true, "tools/text.sh": true, "tools/secret": true, "tools/other": false, ".githooks/pre-commit": true, "template/hooks/x": true} {
 		if f.NeedsApproval(name) != want {
 			t.Errorf("%s: %v", name, !want)
 		}

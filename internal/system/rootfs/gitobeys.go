@@ -1,10 +1,16 @@
 package rootfs
 
 import (
+	"cmp"
+	"io"
+	"iter"
 	"os"
 	"path"
-	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/system/hostexec"
+	"golang.org/x/sys/unix"
 )
 
 const maxGitConfig = 1 << 20
@@ -13,93 +19,163 @@ const maxGitConfig = 1 << 20
 const maxInclude = 10
 
 // GitObeys reports whether git obeys p, a clean name without links, because of the
-// settings of the repository that the tree is in: they include it, or have their hooks
-// there.
+// settings of the repository that the tree is in, or of the user's own.
 func (t *Tree) GitObeys(p string) bool {
 	top, ok := Repository(t.Dir)
 	if !ok {
-		return false
-	}
-	dir := path.Join(top, ".git")
-	if b, err := os.ReadFile(dir); err == nil { // of a linked work tree, or a submodule
-		to, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "gitdir:")
-		if !ok {
-			return false
-		}
-		if to = strings.TrimSpace(to); !path.IsAbs(to) {
-			to = path.Join(top, to)
-		}
-		dir = to
-		if b, err := os.ReadFile(path.Join(dir, "commondir")); err == nil {
-			if to = strings.TrimSpace(string(b)); !path.IsAbs(to) {
-				to = path.Join(dir, to)
-			}
-			dir = to
-		}
+		top = t.Dir
 	}
 	abs := path.Join(t.Dir, p)
-	for _, name := range []string{"config", "config.worktree"} {
-		if gitObeys(top, path.Join(dir, name), abs, 0) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(GitPlaces(top), func(at string) bool { return Within(at, abs) })
 }
 
-func gitObeys(top, config, abs string, depth int) bool {
-	info, err := os.Stat(config)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxGitConfig || depth == maxInclude {
-		return false
+// GitPlaces returns the absolute names of what git obeys in a work tree besides its git directory:
+// files that settings include, directories of hooks, and files that settings name to run. The
+// settings are those of the repository and of the user, whose hooks may lie in each work tree.
+func GitPlaces(top string) (places []string) {
+	files := []string{os.Getenv("GIT_CONFIG_GLOBAL"), gitHome("~/.gitconfig"), path.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), gitHome("~/.config")), "git/config")}
+	if dir := commonDir(top); dir != "" {
+		files = append(files, path.Join(dir, "config"), path.Join(dir, "config.worktree"))
 	}
-	b, err := os.ReadFile(config)
-	if err != nil {
-		return false
+	for _, file := range files {
+		if path.IsAbs(file) {
+			places = append(places, gitPlaces(top, file, 0)...)
+		}
+	}
+	return slices.DeleteFunc(places, func(at string) bool { return Within(at, top) })
+}
+
+// commonDir returns the git directory of a work tree that has its settings, "" if there is none.
+func commonDir(top string) string {
+	dir := path.Join(top, ".git")
+	b, err := os.ReadFile(dir)
+	if err != nil { // a directory
+		return dir
+	}
+	to, ok := GitDirOf(b) // of a linked work tree, or a submodule
+	if !ok {
+		return ""
+	}
+	if !path.IsAbs(to) {
+		to = path.Join(top, to)
+	}
+	if b, err := os.ReadFile(path.Join(to, "commondir")); err == nil {
+		if dir = strings.TrimSpace(string(b)); !path.IsAbs(dir) {
+			dir = path.Join(to, dir)
+		}
+		return dir
+	}
+	return to
+}
+
+// gitHome expands a name as git does in settings: "" if it cannot.
+func gitHome(name string) string {
+	rest, below := strings.CutPrefix(name, "~")
+	if !below {
+		return name
+	}
+	home, err := os.UserHomeDir()
+	if err != nil || !strings.HasPrefix(rest, "/") {
+		return ""
+	}
+	return path.Join(home, rest)
+}
+
+func gitPlaces(top, config string, depth int) (places []string) {
+	b := readRegular(config)
+	if depth == maxInclude {
+		return nil
 	}
 	at := func(dir, name string) string {
-		if !path.IsAbs(name) {
+		if name = gitHome(name); !path.IsAbs(name) {
 			name = path.Join(dir, name)
 		}
-		if real, err := filepath.EvalSymlinks(name); err == nil {
-			return real
+		if links, err := hostexec.Links(name); err == nil && len(links) > 0 {
+			return links[len(links)-1]
 		}
 		return path.Clean(name)
 	}
-	if hooks := GitHooksPath(b); hooks != "" {
-		if hooks = at(top, hooks); path.Base(hooks) == "_" { // husky's only run those around them
-			hooks = path.Dir(hooks)
-		}
-		if hooks != top && Within(hooks, abs) {
-			return true
+	for s := range gitLines(b) {
+		value := GitSettingValue(s.Value)
+		switch {
+		case value == "":
+		case strings.HasPrefix(s.Section, "include") && s.Key == "path":
+			name := at(path.Dir(config), value)
+			places = append(append(places, name), gitPlaces(top, name, depth+1)...)
+		case s.Section == "core" && s.Key == "hookspath", s.Section == "init" && s.Key == "templatedir":
+			hooks := at(top, strings.ReplaceAll(value, `\\`, `\`))
+			if path.Base(hooks) == "_" { // husky's only run those around them
+				hooks = path.Dir(hooks)
+			}
+			places = append(places, hooks)
+		case !gitReads(s):
+			for _, word := range strings.FieldsFunc(s.Value, func(r rune) bool { return strings.ContainsRune(" \t\\\"'`!;&|()<>$", r) }) {
+				if !strings.Contains(word, "/") || gitHome(word) == "" {
+					continue
+				}
+				word = at(top, word)
+				if info, err := os.Stat(word); err == nil && info.Mode().IsRegular() {
+					places = append(places, word)
+				}
+			}
 		}
 	}
-	for _, name := range GitIncluded(b) {
-		name = at(path.Dir(config), name)
-		if name == abs || gitObeys(top, name, abs, depth+1) {
-			return true
+	return places
+}
+
+// gitReads reports whether a setting names addresses, or files that are read and not obeyed.
+func gitReads(s GitSetting) bool {
+	section, _, _ := strings.Cut(s.Section, " ")
+	return slices.Contains([]string{"remote", "branch", "url", "submodule", "includeif"}, section) ||
+		slices.Contains([]string{"excludesfile", "attributesfile", "ignorerevsfile", "template", "worktree"}, s.Key)
+}
+
+// readRegular returns the content of a file of settings, nil if it is none.
+func readRegular(name string) []byte {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxGitConfig {
+		return nil
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxGitConfig))
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// gitLines yields settings as far as they can be read, one a line, their sections in lower case
+// with what is quoted in them. Unlike [GitSettings] it accepts what git would.
+func gitLines(config []byte) iter.Seq[GitSetting] {
+	return func(yield func(GitSetting) bool) {
+		section := ""
+		for line := range strings.Lines(string(config)) {
+			line = strings.TrimSpace(line)
+			if strings.HasPrefix(line, "[") {
+				head, rest, _ := strings.Cut(line, "]")
+				section, line = strings.ToLower(strings.TrimSpace(head[1:])), strings.TrimSpace(rest)
+			}
+			key, value, ok := strings.Cut(line, "=")
+			if ok && !yield(GitSetting{Section: section, Key: strings.ToLower(strings.TrimSpace(key)), Value: value}) {
+				return
+			}
 		}
 	}
-	return false
 }
 
 // GitHooksPath returns the core.hooksPath setting of a repository (husky and lefthook set it) as
 // it is written there, or "". Settings that others include are not followed.
-func GitHooksPath(config []byte) string {
-	section, found := "", ""
-	for line := range strings.Lines(string(config)) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			head, rest, _ := strings.Cut(line, "]")
-			section, line = strings.ToLower(strings.TrimSpace(head[1:])), strings.TrimSpace(rest)
+func GitHooksPath(config []byte) (found string) {
+	for s := range gitLines(config) {
+		if s.Section == "core" && s.Key == "hookspath" {
+			found = strings.ReplaceAll(GitSettingValue(s.Value), `\\`, `\`) // the last one counts
 		}
-		key, value, ok := strings.Cut(line, "=")
-		if section != "core" || !ok || !strings.EqualFold(strings.TrimSpace(key), "hookspath") {
-			continue
-		}
-		value = GitSettingValue(value)
-		found = strings.ReplaceAll(value, `\\`, `\`) // the last one counts
 	}
 	if strings.HasPrefix(found, "~") {
-		return ""
+		return "" // see GitPlaces
 	}
 	return found
 }
@@ -113,27 +189,6 @@ func GitSettingValue(text string) string {
 		text = strings.TrimSpace(text[:i])
 	}
 	return text
-}
-
-// GitIncluded lists the files that settings include, as they are written there.
-func GitIncluded(config []byte) (files []string) {
-	section := ""
-	for line := range strings.Lines(string(config)) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			head, rest, _ := strings.Cut(line, "]")
-			section, line = strings.ToLower(strings.TrimSpace(head[1:])), strings.TrimSpace(rest)
-		}
-		key, value, ok := strings.Cut(line, "=")
-		if !ok || !strings.HasPrefix(section, "include") || !strings.EqualFold(strings.TrimSpace(key), "path") {
-			continue
-		}
-		value = GitSettingValue(value)
-		if value != "" && !strings.HasPrefix(value, "~") {
-			files = append(files, value)
-		}
-	}
-	return files
 }
 
 // Joined resolves a name relative to a directory, both relative to the root of a tree whose

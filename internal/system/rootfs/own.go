@@ -30,6 +30,9 @@ type Place struct {
 // maxOwn bounds how many names are looked at for links in a directory of the program's own.
 const maxOwn = 10_000
 
+// maxStart likewise, in a directory of the user's settings, where programs keep their data too.
+const maxStart = 2_000
+
 // Own guards the program's own files and directories, and the targets of links in such a
 // directory, however deep, together with the links on the way: whoever changes one of them makes
 // us read another file. A path that does not exist is guarded as far as its directories exist. It
@@ -38,7 +41,7 @@ func Own(paths ...string) {
 	for _, p := range paths {
 		if p != "" && filepath.IsAbs(p) {
 			remember(&own.paths, p)
-			guardBelow(guard(p, false))
+			guardBelow(guard(p, false), false, maxOwn)
 		}
 	}
 }
@@ -63,9 +66,10 @@ func remember(list *[]string, path string) {
 	}
 }
 
-// guardBelow guards the targets of links in a directory, and so on recursively, the nearest first.
-func guardBelow(dir string) {
-	queue, seen, left := []string{dir}, map[string]bool{}, maxOwn
+// guardBelow guards the targets of links in a directory, and so on recursively, the nearest first,
+// as far as left names go.
+func guardBelow(dir string, asked bool, left int) {
+	queue, seen := []string{dir}, map[string]bool{}
 	for len(queue) > 0 {
 		dir, queue = queue[0], queue[1:]
 		if seen[dir] || everywhere(dir) {
@@ -84,7 +88,7 @@ func guardBelow(dir string) {
 			case e.IsDir():
 				queue = append(queue, at)
 			case e.Type()&os.ModeSymlink != 0:
-				queue = append(queue, guard(at, false))
+				queue = append(queue, guard(at, asked))
 			}
 		}
 	}
@@ -107,15 +111,19 @@ func guard(path string, asked bool) (end string) {
 	return end
 }
 
-// OwnStart guards the targets of links among those names in a user's home that shells and other
-// programs obey when they start.
+// OwnStart guards what lies elsewhere of what a user's shells, editors and other programs obey:
+// the targets of links among the hidden names of the home, ~/bin, and in the directories of
+// settings and programs there. Somebody may keep them in a repository, which is a workspace.
 func OwnStart(home string) {
 	remember(&own.homes, home)
-	for _, name := range askedNames {
-		at := filepath.Join(home, name)
-		if info, err := os.Lstat(at); err == nil && info.Mode()&os.ModeSymlink != 0 {
-			guard(at, true)
+	entries, _ := os.ReadDir(home) // in part, if that is what can be read
+	for _, e := range entries {
+		if e.Type()&os.ModeSymlink != 0 && (strings.HasPrefix(e.Name(), ".") || e.Name() == "bin") {
+			guard(filepath.Join(home, e.Name()), true)
 		}
+	}
+	for _, dir := range []string{".config", ".ssh", ".local/bin", ".vim", ".emacs.d", ".gnupg", "bin"} {
+		guardBelow(filepath.Join(home, dir), true, maxStart)
 	}
 }
 
@@ -126,8 +134,9 @@ func (t *Tree) Owned() (places []Place) {
 	defer own.Unlock()
 	for _, p := range own.places {
 		switch rel, err := filepath.Rel(t.Dir, p.Path); {
+		case Within(p.Path, t.Dir) && p.Asked: // whoever opens it as a workspace wants it changed
 		case Within(p.Path, t.Dir):
-			places = append(places, Place{".", p.Asked})
+			places = append(places, Place{".", false})
 		case err == nil && filepath.IsLocal(rel):
 			places = append(places, Place{filepath.ToSlash(rel), p.Asked})
 		}

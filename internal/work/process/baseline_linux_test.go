@@ -18,9 +18,9 @@ import (
 // A file that the settings include is not changed or made by a command, and no list of a rebase
 // makes the user run a command's addition. A list that git writes stays.
 func TestGitObeys(t *testing.T) {
-	t.Parallel()
+	user := filepath.Join(t.TempDir(), "config")
+	t.Setenv("GIT_CONFIG_GLOBAL", user)
 	levels(t, func(t *testing.T, level sandbox.Level) {
-		t.Parallel()
 		r, dir := cellmate(t, SandboxOptions{Level: level})
 		dirtest.Git(t, dir, "init", "-q")
 		for _, n := range []string{"1", "2"} {
@@ -32,6 +32,17 @@ func TestGitObeys(t *testing.T) {
 		dirtest.Git(t, dir, "config", "--add", "include.path", "../absent.conf")
 		dirtest.Write(t, filepath.Join(dir, "team.conf"), "[include]\n\tpath = sub/more.conf\n")
 		dirtest.Write(t, filepath.Join(dir, "sub/more.conf"), "[user]\n\tname = x\n")
+		// So do the user's own, which name what lies in the repository.
+		dirtest.Write(t, user, "[include]\n\tpath = "+dir+"/user.conf\n[core]\n\thooksPath = .githooks\n")
+		dirtest.Write(t, filepath.Join(dir, "user.conf"), "[alias]\n\tst = !tools/st\n")
+		dirtest.Write(t, filepath.Join(dir, "tools/st"), "")
+		for _, name := range []string{"user.conf", "tools/st"} {
+			was := dirtest.Content(t, filepath.Join(dir, name))
+			did(t, r, "echo evil >>"+name+"; mkdir -p .githooks; echo evil >.githooks/pre-commit; true", 0, "")
+			if got := dirtest.Content(t, filepath.Join(dir, name)); got != was || rootfs.Exists(filepath.Join(dir, ".githooks")) {
+				t.Errorf("%s is %q, or there is a hook", name, got)
+			}
+		}
 		want := dirtest.Content(t, filepath.Join(dir, "team.conf")) + dirtest.Content(t, filepath.Join(dir, "sub/more.conf"))
 		did(t, r, `for f in team.conf absent.conf sub/more.conf; do printf '[core]\n\tfsmonitor = evil\n' >>$f; done; rm -f team.conf; mkdir .git/rebase-merge; echo 'exec evil' >.git/rebase-merge/git-rebase-todo; true`, 0, "")
 		if got := dirtest.Content(t, filepath.Join(dir, "team.conf")) + dirtest.Content(t, filepath.Join(dir, "sub/more.conf")); got != want {

@@ -123,45 +123,16 @@ func (p *protection) addOne(s *scan, fd int, rel string, kind gitKind) {
 	if config, err := rootfs.ReadAt(fd, "config", maxGitConfig); err == nil && kind == gitMain {
 		r.hooks = rootfs.GitHooksPath(config)
 		p.addHooks(s, r)
-		p.addIncluded(s, rel, config, 0)
+		p.addGitPlaces(s, path.Dir(rel))
 	}
 	r.execs = r.rebaseExecs()
 }
 
-// maxInclude bounds how deep settings include each other, as git does.
-const maxInclude = 10
-
-// addIncluded protects the files of the tree that settings in a directory include.
-func (p *protection) addIncluded(s *scan, dir string, config []byte, depth int) {
-	if depth == maxInclude {
-		return
-	}
-	for _, name := range rootfs.GitIncluded(config) {
-		rel, ok := rootfs.Joined(s.tree.Dir, dir, name)
-		if !ok || rel == "." {
-			continue
-		}
-		p.linksOn(s, rel)
-		real, err := s.tree.Resolve(rel, rel, true)
-		if err != nil || real == "." {
-			continue
-		}
-		f, exists := s.lookup(real)
-		f.rel = real
-		p.hooks = append(p.hooks, s.located(f))
-		if !exists {
-			continue
-		}
-		p.fix(s, f)
-		p.pinAround(s, real)
-		up, base, err := rootfs.OpenParent(s.tree.FD(), real)
-		if err != nil {
-			continue
-		}
-		b, err := rootfs.ReadAt(up, base, maxGitConfig)
-		unix.Close(up)
-		if err == nil {
-			p.addIncluded(s, path.Dir(real), b, depth+1)
+// addGitPlaces protects what git obeys in a work tree besides its git directory.
+func (p *protection) addGitPlaces(s *scan, dir string) {
+	for _, at := range rootfs.GitPlaces(s.abs(dir)) {
+		if rel, ok := rootfs.Joined(s.tree.Dir, ".", at); ok && rel != "." {
+			p.addPlace(s, rel)
 		}
 	}
 }
@@ -186,6 +157,7 @@ func (p *protection) addOwn(s *scan) {
 			p.addPlace(s, o.Path)
 		}
 	}
+	p.addGitPlaces(s, ".")
 }
 
 // addPlace protects a file or directory of a tree by where it is.
