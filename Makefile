@@ -63,7 +63,7 @@ e2e: ## all tests, with a real Ollama server (built once, then cached)
 	OLLAMA_BIN=$$(internal/dev/e2e/ollama/build.sh) $(MAKE) --no-print-directory test
 
 temporal: ## jobs on a real Temporal server, with workers and servers that are killed (the server is built once, in ten minutes, then cached)
-	cd pkg/temporal && export TEMPORAL_BIN=$$(../../internal/dev/e2e/build.sh temporal) && $(GO) test -count 1 -timeout 30m ./... && \
+	cd pkg/temporal && export TEMPORAL_BIN=$$(../../internal/dev/e2e/build.sh temporal) && export ADROIT_NIGHT=1 && $(GO) test -count 1 -timeout 1h -parallel 4 ./... && \
 		TEMPORAL_LONG=30 $(GO) test -count 1 -timeout 30m -run '^TestEngine$$' -skip '^TestEngine$$/thousand' .
 
 bench: ## benchmarks; see docs/dev/performance.md

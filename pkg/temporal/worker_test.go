@@ -181,8 +181,11 @@ type rig struct {
 	adroit.Client
 }
 
-// served starts a server alone.
-func served(t *testing.T) *rig { return servedIn(t, t.TempDir()) }
+// served starts a server alone. Tests with servers of their own wait most of the time, so they do that at once.
+func served(t *testing.T) *rig {
+	t.Parallel()
+	return servedIn(t, t.TempDir())
+}
 
 func servedIn(t *testing.T, dir string) *rig {
 	r := &rig{t: t, dir: dir, bin: testenv.NeedsVariable(t, "TEMPORAL_BIN", "build.sh temporal")}
@@ -351,6 +354,7 @@ func turns(tool, delay string) (out []string) {
 // TestKill kills the worker, the server and both in the middle of jobs: they go on by
 // themselves, nothing is left out, and what must not be repeated is not.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	for _, tool := range []string{"work", "push"} {
 		t.Run(tool, func(t *testing.T) {
 			r := newRig(t, turns(tool, "300ms")...)
@@ -423,7 +427,7 @@ func TestKillParts(t *testing.T) {
 		return n
 	}
 	kills := []int{1, 3, 6, 8}
-	if os.Getenv("ADROIT_NIGHT") != "" {
+	if testenv.Night() {
 		kills = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
 	}
 	killed := 0
@@ -479,10 +483,13 @@ func TestKillParts(t *testing.T) {
 	}
 }
 
-// TestManyJobs has 30 jobs on 1, 2 and 4 hosts: each call is made once for each
+// TestManyJobs has 10 jobs, 30 at night, on 1, 2 and 4 hosts: each call is made once for each
 // job, and where there are several hosts, several have some.
 func TestManyJobs(t *testing.T) {
-	const many = 30
+	many := 10
+	if testenv.Night() {
+		many = 30
+	}
 	r := newRig(t, "calls: [{name: work, args: {n: 1}}]", "calls: [{name: push, args: {n: 2}}]", "text: Done.")
 	hosts := map[string]bool{r.host: true}
 	for round, n := range []int{1, 2, 4} {
@@ -524,8 +531,8 @@ func TestManyJobs(t *testing.T) {
 
 // TestTurns has a job of many turns, a thousand at night: what a turn costs in Temporal does not grow.
 func TestTurns(t *testing.T) {
-	all, part, warm := 150, 40, 30 // until the list of the last calls, by which loops are seen, is full
-	if os.Getenv("ADROIT_NIGHT") != "" {
+	all, part, warm := 100, 35, 30 // until the list of the last calls, by which loops are seen, is full
+	if testenv.Night() {
 		all, part, warm = 1000, 100, 0
 	}
 	var list []string
