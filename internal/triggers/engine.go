@@ -47,6 +47,7 @@ type Engine struct {
 	mu       sync.Mutex
 	s        *state // nil until Run has the lock
 	watchers map[string]*watcher
+	left     map[string]int // how often each active job of the server before this one was continued and has not run since
 }
 
 // A state is what survives a restart.
@@ -194,26 +195,42 @@ func (e *Engine) begin(ctx context.Context, s *state) error {
 	}
 	err := e.save()
 	e.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(e.o.Triggers)) {
+	e.left = map[string]int{}
+	for name := range e.o.Triggers {
 		for _, a := range e.active(name) {
-			e.goOn(ctx, name, a)
+			e.left[a.ID] = 0
 		}
 	}
 	return err
 }
 
-// goOn continues a job that was interrupted because the server before this one stopped.
-func (e *Engine) goOn(ctx context.Context, name string, a activeJob) {
-	d, err := e.o.Client.Job(ctx, a.ID)
-	if err != nil || d.Job.Status != jobs.Interrupted {
-		return
+// goOn continues a job that was interrupted because the server before this one stopped. It reports whether
+// the job counts as active: between the start and the claim it is still seen as interrupted, and the
+// process that had it may be seen as alive for a moment, so both are tried again.
+func (e *Engine) goOn(ctx context.Context, name, id string) bool {
+	tries, left := e.left[id]
+	if !left || tries >= maxTries {
+		delete(e.left, id)
+		return false
 	}
-	if _, err := e.o.Client.Start(ctx, a.ID, adroit.StartOptions{}); err != nil {
-		e.o.Log("trigger %s: %s cannot go on: %v", name, a.ID, err)
-		return
+	e.left[id]++
+	_, err := e.o.Client.Start(ctx, id, adroit.StartOptions{})
+	switch {
+	case err == nil:
+		e.o.Log("trigger %s: %s goes on", name, id)
+	case errors.Is(err, jobs.ErrHeld): // it runs, or does in a moment
+	case slices.Contains(refusals, problem.AsError(err).Kind):
+		e.o.Log("trigger %s: %s cannot go on: %v", name, id, err)
+		delete(e.left, id)
+		return false
+	default:
+		e.o.Log("trigger %s: %s does not go on yet: %v", name, id, err)
 	}
-	e.o.Log("trigger %s: %s goes on", name, a.ID)
+	return true
 }
+
+// refusals are the kinds of errors that another try does not mend.
+var refusals = []problem.Kind{problem.Invalid, problem.NotFound, problem.Forbidden}
 
 // record is that of a trigger. The caller has the lock.
 func (e *Engine) record(name string) *record {
@@ -376,7 +393,7 @@ func (e *Engine) submit(ctx context.Context, f *firing) {
 		e.record(f.Trigger).Error = e.o.Redact(err.Error())
 		e.o.Log("trigger %s: %v", f.Trigger, err)
 		kind := problem.AsError(err).Kind
-		if f.Tries < maxTries && !slices.Contains([]problem.Kind{problem.Invalid, problem.NotFound, problem.Forbidden}, kind) {
+		if f.Tries < maxTries && !slices.Contains(refusals, kind) {
 			if err := e.save(); err != nil {
 				e.o.Log("keeping the state of triggers: %v", err)
 			}
@@ -409,15 +426,29 @@ func (e *Engine) started(ctx context.Context, f *firing, s *adroit.Submitted) er
 	return nil
 }
 
-// look notices active jobs that do not run any more.
+// look notices active jobs that do not run any more, and continues those that the server before this one
+// has left. A job whose store or host does not answer is as it was. On Temporal an interrupted job goes on
+// by itself when its host is back.
 func (e *Engine) look(ctx context.Context) {
-	for name := range e.o.Triggers {
+	for _, name := range slices.Sorted(maps.Keys(e.o.Triggers)) {
 		for _, a := range e.active(name) {
 			d, err := e.o.Client.Job(ctx, a.ID)
 			if ctx.Err() != nil {
 				return
 			}
-			if err != nil || d.Job.Status.Final() || d.Job.Status == jobs.Interrupted || d.Job.Status == jobs.Blocked {
+			switch {
+			case err != nil:
+				if problem.AsError(err).Kind == problem.NotFound {
+					e.over(ctx, a.ID)
+				}
+			case d.Job.Status.Final() || d.Job.Status == jobs.Blocked:
+				e.over(ctx, a.ID)
+			case d.Job.Status != jobs.Interrupted:
+				delete(e.left, a.ID)
+			case d.Config.Engine == "" && !e.goOn(ctx, name, a.ID):
+				if ctx.Err() != nil {
+					return
+				}
 				e.over(ctx, a.ID)
 			}
 		}

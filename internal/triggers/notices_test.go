@@ -17,6 +17,7 @@ import (
 
 	"crypto/x509"
 
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -174,4 +175,65 @@ func TestNotices(t *testing.T) {
 	if s, err = readState(e.o.Data); err != nil || s.Outboxes["me"].Error != "nobody is there" {
 		t.Errorf("kept: %+v, %v", s.Outboxes["me"], err)
 	}
+}
+
+// slowly is a client of one job, which is claimed a while after it was started.
+type slowly struct {
+	standing
+	engine string
+	starts []error // what each start gives; the last one also those after it
+	err    error   // of Job
+	began  int
+}
+
+func (s *slowly) Job(ctx context.Context, id string) (*adroit.JobDetail, error) {
+	d, _ := s.standing.Job(ctx, id)
+	d.Config.Engine = s.engine
+	return d, s.err
+}
+
+func (s *slowly) Start(context.Context, string, adroit.StartOptions) (*adroit.Started, error) {
+	s.began++
+	return &adroit.Started{}, s.starts[min(s.began, len(s.starts))-1]
+}
+
+// A job that the server before has left is active until it is known not to go on: between the start and
+// the claim, while its old process is seen as alive, and while nobody answers.
+func TestGoesOn(t *testing.T) {
+	var c *slowly
+	begun := func(with *slowly) *Engine {
+		t.Helper()
+		c = with
+		e := New(Options{Client: c, Data: t.TempDir(), Now: time.Now, Triggers: Triggers{"a": {}}, Log: t.Logf})
+		if err := e.begin(t.Context(), &state{Event: 1, Triggers: map[string]*record{"a": {Active: []activeJob{{ID: "J1"}}}}}); err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	looks := func(e *Engine, status jobs.Status, active bool, starts int) {
+		t.Helper()
+		c.status = status
+		e.look(t.Context())
+		if got := len(e.active("a")) == 1; got != active || c.began != starts {
+			t.Errorf("after %d starts of a job that is %s, active is %v, want %d and %v", c.began, status, got, starts, active)
+		}
+	}
+	e := begun(&slowly{starts: []error{errors.New("the host does not answer"), nil, jobs.ErrHeld}})
+	looks(e, jobs.Running, true, 0) // its process has just been killed
+	e = begun(c)
+	looks(e, jobs.Interrupted, true, 1)
+	looks(e, jobs.Interrupted, true, 2) // started, and not claimed yet
+	looks(e, jobs.Interrupted, true, 3)
+	looks(e, jobs.Running, true, 3)
+	looks(e, jobs.Interrupted, false, 3) // by a person
+
+	e = begun(&slowly{starts: []error{nil}})
+	for i := range maxTries {
+		looks(e, jobs.Interrupted, true, i+1)
+	}
+	looks(e, jobs.Interrupted, false, maxTries)
+	looks(begun(&slowly{starts: []error{problem.Invalidf("", "its agent is gone")}}), jobs.Interrupted, false, 1)
+	looks(begun(&slowly{engine: "temporal"}), jobs.Interrupted, true, 0)
+	looks(begun(&slowly{err: errors.New("the store is locked")}), jobs.Running, true, 0)
+	looks(begun(&slowly{err: jobs.ErrNotExist}), jobs.Running, false, 0)
 }
