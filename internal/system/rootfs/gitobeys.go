@@ -15,8 +15,8 @@ import (
 
 const maxGitConfig = 1 << 20
 
-// maxInclude bounds how deep settings include each other, as git does.
-const maxInclude = 10
+// maxIncluded bounds how many files of settings are read: git includes them ten levels deep.
+const maxIncluded = 1_000
 
 // GitObeys reports whether git obeys p, a clean name without links, because of the
 // settings of the repository that the tree is in, or of the user's own.
@@ -37,9 +37,10 @@ func GitPlaces(top string) (places []string) {
 	if dir := commonDir(top); dir != "" {
 		files = append(files, path.Join(dir, "config"), path.Join(dir, "config.worktree"))
 	}
+	seen := map[string]bool{}
 	for _, file := range files {
 		if path.IsAbs(file) {
-			places = append(places, gitPlaces(top, file, 0)...)
+			places = append(places, gitPlaces(top, file, seen)...)
 		}
 	}
 	return slices.DeleteFunc(places, func(at string) bool { return Within(at, top) })
@@ -81,11 +82,13 @@ func gitHome(name string) string {
 	return path.Join(home, rest)
 }
 
-func gitPlaces(top, config string, depth int) (places []string) {
-	b := readRegular(config)
-	if depth == maxInclude {
+// gitPlaces reads each file once, however often settings include it.
+func gitPlaces(top, config string, seen map[string]bool) (places []string) {
+	if seen[config] || len(seen) == maxIncluded {
 		return nil
 	}
+	seen[config] = true
+	b := readRegular(config)
 	at := func(dir, name string) string {
 		if name = gitHome(name); !path.IsAbs(name) {
 			name = path.Join(dir, name)
@@ -101,7 +104,7 @@ func gitPlaces(top, config string, depth int) (places []string) {
 		case value == "":
 		case strings.HasPrefix(s.Section, "include") && s.Key == "path":
 			name := at(path.Dir(config), value)
-			places = append(append(places, name), gitPlaces(top, name, depth+1)...)
+			places = append(append(places, name), gitPlaces(top, name, seen)...)
 		case s.Section == "core" && s.Key == "hookspath", s.Section == "init" && s.Key == "templatedir":
 			hooks := at(top, strings.ReplaceAll(value, `\\`, `\`))
 			if path.Base(hooks) == "_" { // husky's only run those around them
