@@ -122,7 +122,7 @@ func (rt *Runtime) startElsewhere(ctx context.Context, m *jobs.Manager, j *jobs.
 }
 
 // startPatience bounds the time for which a start waits for the engine of a job.
-const startPatience = 5 * time.Second
+const startPatience = 20 * time.Second
 
 // elsewhere is the engine that runs the workflow of a job, nil if that is this runtime.
 func (rt *Runtime) elsewhere(j *jobs.Job) (Elsewhere, error) {

@@ -81,7 +81,8 @@ func (r *remote) Job(ctx context.Context, ref string) (*adroit.JobDetail, error)
 		return nil, problem.AsError(err)
 	}
 	info := w.GetWorkflowExecutionInfo()
-	j := &jobs.Job{ID: ref, Agent: info.GetType().GetName(), Status: jobs.Interrupted, Created: info.GetStartTime().AsTime(), Updated: info.GetStartTime().AsTime(), Questions: s.Questions,
+	about := r.t.about(info.GetMemo())
+	j := &jobs.Job{ID: ref, Agent: info.GetType().GetName(), Title: about.Title, Dir: about.Dir, Status: jobs.Interrupted, Created: info.GetStartTime().AsTime(), Updated: info.GetStartTime().AsTime(), Questions: s.Questions,
 		Reason: "its host, " + s.Host + ", is away: it goes on by itself when that is back; what it has done to files, and not committed, is there alone"}
 	d = &adroit.JobDetail{Job: j, Questions: s.Questions}
 	d.Config.Engine, d.Config.Host = "temporal", s.Host
@@ -181,8 +182,9 @@ func (r *remote) Jobs(ctx context.Context, o adroit.ListOptions) ([]adroit.JobSu
 			if _, known := open[host]; !known {
 				open[host] = nil
 			}
-			if e.Status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING && o.Dir == "" && (o.Agent == "" || o.Agent == field(AttributeAgent.GetName())) && (len(o.Status) == 0 || slices.Contains(o.Status, jobs.Interrupted)) {
-				j := &jobs.Job{ID: e.Execution.WorkflowId, Agent: field(AttributeAgent.GetName()), Model: field(AttributeModel.GetName()), Status: jobs.Interrupted,
+			about := r.t.about(e.GetMemo())
+			if e.Status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING && (o.Dir == "" || o.Dir == about.Dir) && (o.Agent == "" || o.Agent == field(AttributeAgent.GetName())) && (len(o.Status) == 0 || slices.Contains(o.Status, jobs.Interrupted)) {
+				j := &jobs.Job{ID: e.Execution.WorkflowId, Agent: field(AttributeAgent.GetName()), Model: field(AttributeModel.GetName()), Title: about.Title, Dir: about.Dir, Status: jobs.Interrupted,
 					Reason: "its host, " + host + ", does not answer", Created: e.StartTime.AsTime(), Updated: e.StartTime.AsTime()}
 				open[host] = append(open[host], adroit.JobSummary{Job: j})
 			}

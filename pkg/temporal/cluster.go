@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	common "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -29,6 +30,7 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
@@ -159,8 +161,12 @@ func (t *Cluster) Close() error { t.c.Close(); return nil }
 
 // Start implements [adroit.Elsewhere].
 func (t *Cluster) Start(ctx context.Context, j *jobs.Job, host, note string, atOnce int) error {
+	memo, err := t.memo(about{j.Title, j.Dir})
+	if err != nil {
+		return err
+	}
 	o := client.StartWorkflowOptions{
-		ID: j.ID, TaskQueue: t.queue, StaticSummary: j.Title, WorkflowExecutionErrorWhenAlreadyStarted: true,
+		ID: j.ID, TaskQueue: t.queue, StaticSummary: j.Title, WorkflowExecutionErrorWhenAlreadyStarted: true, Memo: memo,
 		TypedSearchAttributes: temporal.NewSearchAttributes(AttributeStatus.ValueSet(string(jobs.Queued)), AttributeHost.ValueSet(host),
 			AttributeAgent.ValueSet(cmp.Or(j.Agent, "-")), AttributeModel.ValueSet(cmp.Or(j.Model, "-"))),
 	}
@@ -180,6 +186,31 @@ func (t *Cluster) Start(ctx context.Context, j *jobs.Job, host, note string, atO
 			return err
 		}
 	}
+}
+
+// An about is what lists show of a job whose host is away.
+type about struct{ Title, Dir string }
+
+const aboutMemo = "about"
+
+// memo encrypts an about, where there are keys. The SDK would encode a memo without them.
+func (t *Cluster) memo(a about) (map[string]any, error) {
+	p, err := t.options(false).DataConverter.ToPayload(a)
+	if err != nil {
+		return nil, err
+	}
+	b, err := proto.Marshal(p)
+	return map[string]any{aboutMemo: b}, err
+}
+
+// about reads what [Cluster.memo] wrote. It is empty for a job of an earlier version, or without its key.
+func (t *Cluster) about(m *common.Memo) (a about) {
+	var b []byte
+	p := new(common.Payload)
+	if converter.GetDefaultDataConverter().FromPayload(m.GetFields()[aboutMemo], &b) != nil || proto.Unmarshal(b, p) != nil || t.options(false).DataConverter.FromPayload(p, &a) != nil {
+		return about{}
+	}
+	return a
 }
 
 // startPatience bounds the time for which a start waits for workers.

@@ -120,6 +120,7 @@ func (t *Cluster) Work(ctx context.Context, rt *adroit.Runtime, data, host strin
 			return fmt.Errorf("making this program the one with which new jobs begin: %w", err)
 		}
 		go t.adoptAll(ctx, o.Build, w.known, w.most())
+		go t.takeBack(ctx, o.Build)
 	}
 	ready(name)
 	go t.sweepAll(ctx)

@@ -350,20 +350,23 @@ func (t *Cluster) current(ctx context.Context, build string) error {
 					theirs = v.CreateTime
 				}
 			}
-			if now == build {
-				return nil
-			}
-			polls, e := t.builds(ctx)
+			polls, routed, e := t.builds(ctx)
 			if e != nil {
 				return e
+			}
+			if routed == build || now == build && routed == "" {
+				return nil
 			}
 			if !mine.IsZero() && polls[now] != nil && theirs.After(mine) {
 				return nil
 			}
-			_, err = h.SetCurrentVersion(ctx, client.WorkerDeploymentSetCurrentVersionOptions{BuildID: build, IgnoreMissingTaskQueues: true, ConflictToken: d.ConflictToken})
+			if now != build {
+				_, err = h.SetCurrentVersion(ctx, client.WorkerDeploymentSetCurrentVersionOptions{BuildID: build, IgnoreMissingTaskQueues: true, ConflictToken: d.ConflictToken})
+			}
 		}
-		// The server knows a build a second or two after its first poll.
-		if err == nil || !errors.As(err, new(*serviceerror.NotFound)) && !errors.As(err, new(*serviceerror.FailedPrecondition)) {
+		// The server knows a build a second or two after its first poll, and its queue may know the current one
+		// later: until then new jobs begin with the one before.
+		if err != nil && !errors.As(err, new(*serviceerror.NotFound)) && !errors.As(err, new(*serviceerror.FailedPrecondition)) {
 			return err
 		}
 		select {
@@ -374,19 +377,32 @@ func (t *Cluster) current(ctx context.Context, build string) error {
 	}
 }
 
-// builds are those that have workers, with the hosts of these.
-func (t *Cluster) builds(ctx context.Context) (map[string][]string, error) {
+// takeBack makes a build the current one when a newer one has no worker any more, as after a rollback. The polls
+// of that one show for a while, so a start may come too early.
+func (t *Cluster) takeBack(ctx context.Context, build string) {
+	for {
+		select {
+		case <-time.After(pollerGone):
+		case <-ctx.Done():
+			return
+		}
+		_ = t.current(ctx, build) // else next time
+	}
+}
+
+// builds are those that have workers, with the hosts of these, and the one with which new jobs begin.
+func (t *Cluster) builds(ctx context.Context) (hosts map[string][]string, routed string, err error) {
 	d, err := t.c.DescribeTaskQueue(ctx, t.queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	out := map[string][]string{}
+	hosts = map[string][]string{}
 	for _, p := range d.Pollers {
-		if b := p.GetDeploymentOptions().GetBuildId(); b != "" && time.Since(p.GetLastAccessTime().AsTime()) < pollerGone && !slices.Contains(out[b], p.Identity) {
-			out[b] = append(out[b], p.Identity)
+		if b := p.GetDeploymentOptions().GetBuildId(); b != "" && time.Since(p.GetLastAccessTime().AsTime()) < pollerGone && !slices.Contains(hosts[b], p.Identity) {
+			hosts[b] = append(hosts[b], p.Identity)
 		}
 	}
-	return out, nil
+	return hosts, d.GetVersioningInfo().GetCurrentDeploymentVersion().GetBuildId(), nil
 }
 
 // pinned is the build with which an execution goes on; empty: any.
@@ -450,7 +466,7 @@ func (t *Cluster) adoptAll(ctx context.Context, build string, known []flow.Workf
 // adopt moves each job whose build has no worker to this one, if this one's workflows ask for the steps that
 // the job has. One that they do not fit waits for its build, and is named by doctor.
 func (t *Cluster) adopt(ctx context.Context, build string, known []flow.Workflow, most int, refused map[string]bool) error {
-	polls, err := t.builds(ctx)
+	polls, _, err := t.builds(ctx)
 	if err != nil {
 		return err
 	}
@@ -551,7 +567,7 @@ func (t *Cluster) unserved(ctx context.Context, d *workflowservice.DescribeWorkf
 	if of == "" || !untakenTask(d) {
 		return ""
 	}
-	if polls, err := t.builds(ctx); err != nil || polls[of] != nil && time.Since(d.GetPendingWorkflowTask().GetScheduledTime().AsTime()) < 2*pollerGone {
+	if polls, _, err := t.builds(ctx); err != nil || polls[of] != nil && time.Since(d.GetPendingWorkflowTask().GetScheduledTime().AsTime()) < 2*pollerGone {
 		return ""
 	}
 	return fmt.Sprintf("it was begun by the program %s, of which no worker runs, and the current one asks for other steps: start that program again", of)

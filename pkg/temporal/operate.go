@@ -392,7 +392,7 @@ func (t *Cluster) usable(ctx context.Context) error {
 
 // versions names the builds that have open jobs.
 func (c *checkup) versions(ctx context.Context, t *Cluster) error {
-	polls, err := t.builds(ctx)
+	polls, _, err := t.builds(ctx)
 	if err != nil {
 		return err
 	}

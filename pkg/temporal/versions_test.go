@@ -9,6 +9,9 @@ import (
 	"syscall"
 	"testing"
 
+	"go.temporal.io/sdk/client"
+
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -125,5 +128,23 @@ func TestVersions(t *testing.T) {
 	r.approveAll(stays)
 	if got := r.build(stays); got != "other" {
 		t.Errorf("it ended with %q", got)
+	}
+	if !testenv.Night() {
+		return
+	}
+
+	// The newest is rolled back: once its polls are old, new jobs begin with the one before.
+	r.kill(third)
+	until(t, func() error {
+		d, err := r.cluster.c.WorkerDeploymentClient().GetHandle(r.cluster.queue).Describe(t.Context(), client.WorkerDeploymentDescribeOptions{})
+		if err == nil && d.Info.RoutingConfig.CurrentVersion.BuildID != "other" {
+			err = fmt.Errorf("new jobs begin with %s", d.Info.RoutingConfig.CurrentVersion.BuildID)
+		}
+		return err
+	})
+	back := r.begin(executor.ApproveEdits)
+	r.asks(back)
+	if got := r.build(back); got != "other" {
+		t.Errorf("after the rollback a job belongs to %q", got)
 	}
 }

@@ -789,6 +789,10 @@ func TestHosts(t *testing.T) {
 	if err != nil || j.Job.Status != jobs.Interrupted || len(j.Questions) != 1 || !strings.Contains(j.Job.Reason, host) {
 		t.Fatalf("%+v, %v", j, err)
 	}
+	list, err := r.Jobs(t.Context(), adroit.ListOptions{Dir: r.file("workspace"), Agent: "helper"})
+	if err != nil || len(list) != 1 || list[0].Title != j.Job.Title || list[0].Dir != r.file("workspace") || j.Job.Title != s.Job.Title || j.Job.Dir != s.Job.Dir {
+		t.Errorf("while the host is away the list is %+v, and the job %+v, %v", list, j.Job, err)
+	}
 	if _, err := r.Job(t.Context(), "J0000000000000"); err == nil || !strings.Contains(err.Error(), "unknown whether") || !strings.Contains(err.Error(), host) {
 		t.Errorf("a job that the host which is away may have: %v", err)
 	}
