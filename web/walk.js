@@ -54,8 +54,28 @@ try {
   await go("start");
   await page.getByLabel("Agent or pipeline").selectOption("hand");
   await page.getByLabel("What is to be done").fill("Greet in a.txt");
-  await page.getByLabel("Directory").pressSequentially(repo);
   await page.getByLabel("Model").fill("script:" + model);
+  // What is refused is shown in the form, with what was entered, and no job is added.
+  const refused = async (text) => {
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.getByRole("alert").filter({ hasText: text }).waitFor();
+    assert.equal(await page.getByLabel("What is to be done").inputValue(), "Greet in a.txt");
+    assert.match(page.url(), /#\/start$/);
+  };
+  await page.getByLabel("Directory").fill(repo + "/absent");
+  await page.getByLabel("Directory").blur();
+  await refused(/absent/);
+  await look("refused start");
+  await page.getByLabel("Directory").fill("");
+  await page.getByLabel("Directory").pressSequentially(repo);
+  await page.getByLabel("Agent or pipeline").selectOption("broken");
+  await refused(/no_such_tool/);
+  await page.getByLabel("Agent or pipeline").selectOption("hand");
+  await page.getByText("Limits").click();
+  await page.getByLabel("Cost in USD").fill("0.5");
+  await refused(/price/);
+  await page.getByLabel("Cost in USD").fill("");
+  await page.getByText("Limits").click();
   await page.getByText("Limits").click();
   await page.getByLabel("Turns").fill("9");
   assert.equal(await page.locator(".copy code").innerText(), `adroit run hand 'Greet in a.txt' -C ${repo} -m script:${model} --max-turns 9`);
