@@ -136,10 +136,16 @@ async function pool<T>(n: number, list: T[], f: (x: T) => Promise<void>) {
   await Promise.all(Array.from({ length: n }, async () => { for (let x; (x = left.shift()); ) await f(x).catch(() => {}); }));
 }
 
-// start reads the events of all jobs, once for the page.
+// start reads the events of all jobs, once for the page. A server that was started again may send those of before
+// again: of a job that was seen by their numbers, of another one by their age, by the clock of the server.
 export function start() {
   let soon: number | undefined, turned = false;
+  const seen = new Map<string, number>();
+  let first = 0;
   follow("/v1/events?after=-1&follow=true", (e) => {
+    first ||= Date.parse(e.time);
+    if (e.seq && (e.seq <= (seen.get(e.job) ?? 0) || (!seen.has(e.job) && Date.parse(e.time) < first - 600_000))) return;
+    if (e.seq) seen.set(e.job, e.seq);
     if (e.kind === "step.started") world.doing.set(e.job, [e.step, e.name].filter(Boolean).join(" "));
     eventReaders.forEach((f) => f(e));
     const turning = e.kind.startsWith("job.") || e.kind === "approval" || e.kind === "answer" || e.step === "await";
