@@ -126,7 +126,7 @@ func TestChatAtTerminal(t *testing.T) {
 	x.write("queued one\t")
 	at = x.see(at, "queued: queued one")
 	x.write("\x1b")
-	at = x.see(at, "interrupted by you")
+	at = x.see(at, "interrupted: by you")
 	at = x.see(at, "your next message redirects it")
 	x.write("\x15go another way\r")
 	at = x.see(at, "Another way.")

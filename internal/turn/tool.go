@@ -123,6 +123,8 @@ type Branch struct {
 	Opening llm.Message `json:"opening"`
 	// History is the rest, from the first answer on; the last message is the user's.
 	History []llm.Message `json:"history"`
+	// Said are the person's words in that message, which has notes before them.
+	Said string `json:"said,omitempty"`
 }
 
 // A Conversation is one of an earlier run of the same job, with which a sub-agent goes on.

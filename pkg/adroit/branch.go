@@ -148,6 +148,9 @@ func (rt *Runtime) branch(ctx context.Context, old *jobs.Job, in *agents.Input, 
 		o.Attached = m.Attached
 	}
 	said := o.To(o.Message)
+	r := rt.typedSecrets(in.Dir, rt.jobOpens(ctx, old, rt.config(old)))
+	said.Text, _ = rt.hideTyped(r, "the message", said.Text)
+	b.Said, _ = r.String(o.Message)
 	if !o.CarryOut {
 		said.Text = cmp.Or(said.Text, "Go on with the task.")
 	}

@@ -55,8 +55,11 @@ func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*j
 		return nil, problem.AsError(err)
 	}
 	m.Text = strings.TrimSpace(m.Text)
-	var replaced []secret.Replaced
-	m.Text, replaced = rt.hideTyped(rt.typedSecrets(j.Dir, rt.jobOpens(ctx, j, rt.config(j))), "the message", m.Text)
+	r := rt.typedSecrets(j.Dir, rt.jobOpens(ctx, j, rt.config(j)))
+	var replaced, more []secret.Replaced
+	m.Text, replaced = rt.hideTyped(r, "the message", m.Text)
+	m.Notes, more = rt.hideTyped(r, "the notes", m.Notes)
+	replaced = append(replaced, more...)
 	if m.Text == "" && len(m.Attachments) == 0 && !m.Compact && unread(j) == 0 {
 		return nil, problem.Invalidf(hint.Command("continue %s \"also add a test\"", j.ID), "the message is empty")
 	}

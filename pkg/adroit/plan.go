@@ -183,7 +183,7 @@ func (rt *Runtime) attach(ctx context.Context, p *Plan, agent *agents.DynamicAge
 	if len(asked.Images) > 0 {
 		return problem.Invalidf("run an agent that talks with the model itself, such as builder", "%s decides by itself what its agents are asked: it takes no images", in.Name())
 	}
-	in.Prompt, in.Attachments = asked.Text, nil
+	in.Prompt, in.Notes, in.Attachments = asked.Text, "", nil
 	return nil
 }
 

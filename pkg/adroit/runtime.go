@@ -297,6 +297,9 @@ func (rt *Runtime) hideTyped(r *secret.Redactor, where, text string) (clean stri
 func (rt *Runtime) hideTypedInput(agent *agents.DynamicAgent, in *agents.Input, opens bool) (replaced []secret.Replaced) {
 	r := rt.typedSecrets(in.Dir, opens)
 	in.Prompt, replaced = rt.hideTyped(r, "the prompt", in.Prompt)
+	var more []secret.Replaced
+	in.Notes, more = rt.hideTyped(r, "the notes", in.Notes)
+	replaced = append(replaced, more...)
 	in.Inputs = maps.Clone(in.Inputs) // they are the caller's
 	for _, name := range slices.Sorted(maps.Keys(in.Inputs)) {
 		if clean, hit := r.JSON(in.Inputs[name]); hit && !readByCode(agent, in, name) {

@@ -251,18 +251,25 @@ type Attachment struct {
 	Image *llm.Image `json:"image,omitempty"`
 }
 
-// Attached lists the attachments of a person's words.
+// Attached lists what goes with a person's words.
 type Attached struct {
+	// Notes are paragraphs that the program in which the person types puts before the words,
+	// such as the output of a command that they ran. The model reads them as if they were
+	// typed; people see them as notes.
+	Notes string `json:"notes,omitempty"`
 	// Mentions are words that a person has typed, in which @PATH, @PATH:10-40 and
 	// @https://... attach what they name. Text from elsewhere has no place in it.
 	Mentions    string       `json:"mentions,omitempty"`
 	Attachments []Attachment `json:"attachments,omitempty"`
 }
 
-// To returns a person's message with this text, followed by the attachments.
+// To returns a person's message with this text, behind the notes and followed by the attachments.
 func (a Attached) To(text string) llm.Message {
 	m := llm.Message{Role: llm.User}
 	var parts []string
+	if a.Notes != "" {
+		parts = append(parts, a.Notes)
+	}
 	if text = strings.TrimSpace(text); text != "" {
 		parts = append(parts, text)
 	}

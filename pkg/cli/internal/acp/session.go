@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -299,10 +300,14 @@ func (s *server) LoadSession(ctx context.Context, p sdk.LoadSessionRequest) (out
 	}
 	t := s.translator(ses)
 	t.replay = true
-	var in struct{ Prompt string }
-	_ = json.Unmarshal(d.Job.Input, &in)
-	in.Prompt = cmp.Or(in.Prompt, d.Job.Title)
-	t.user(in.Prompt)
+	var in struct {
+		Prompt string
+		Branch *turn.Branch
+	}
+	if _ = json.Unmarshal(d.Job.Input, &in); in.Branch != nil {
+		in.Prompt = in.Branch.Said
+	}
+	t.user(cmp.Or(in.Prompt, d.Job.Title))
 	for ev, err := range s.c.Events(ctx, ses.job, adroit.EventOptions{}) {
 		if err != nil {
 			return out, failure(err)

@@ -58,8 +58,12 @@ func (s *Session) command(line string) {
 		all[i].do(s, args)
 		return
 	}
-	if name == "exit" || name == "q" {
+	switch name { // as other programs have them
+	case "exit", "q":
 		s.Quit()
+		return
+	case "clear", "reset":
+		s.command("/new")
 		return
 	}
 	s.withTemplates(func(list []template, err error) {
@@ -402,7 +406,7 @@ func (s *Session) diff(string) {
 				fmt.Fprintln(w, "nothing was changed")
 			}
 			for _, r := range d.Incomplete {
-				fmt.Fprintln(w, w.Paint(kit.Red, "incomplete: "+kit.SanitizeLine(r)))
+				words(w, kit.Red, "incomplete: "+r)
 			}
 		}, nil
 	})
@@ -432,7 +436,7 @@ func (s *Session) undo(args string) {
 			i := slices.IndexFunc(d.Changes.Steps, of)
 			if i < 0 {
 				return func(w *kit.Screen) {
-					fmt.Fprintln(w, "the last turn changed no files; /undo all takes back what the conversation changed")
+					words(w, kit.Plain, "the last turn changed no files; /undo all takes back what the conversation changed")
 				}, nil
 			}
 			sel.From = d.Changes.Steps[i]
@@ -443,7 +447,7 @@ func (s *Session) undo(args string) {
 		}
 		return func(w *kit.Screen) {
 			if s.state != Idle || s.question != nil {
-				fmt.Fprintln(w, "a turn has begun meanwhile; /undo again when it has ended")
+				words(w, kit.Plain, "a turn has begun meanwhile; /undo again when it has ended")
 				return
 			}
 			show.Diff(w, kit.Sanitize(diff.Diff))
@@ -454,7 +458,7 @@ func (s *Session) undo(args string) {
 				return
 			}
 			s.state, s.question = Asking, &asking{whole: true, confirm: func() { s.takeBack(id, sel) }}
-			fmt.Fprintln(w, w.Paint(kit.Bold, "take these changes back? "+s.Choices()))
+			words(w, kit.Bold, "take these changes back? "+s.Choices())
 		}, nil
 	})
 }
@@ -470,7 +474,7 @@ func (s *Session) takeBack(id string, sel adroit.Selection) {
 			show.Undo(w, w, r)
 			show.CommitsKept(w, r.Commits)
 			for _, why := range r.Incomplete {
-				fmt.Fprintln(w, w.Paint(kit.Red, "incomplete: "+kit.SanitizeLine(why)))
+				words(w, kit.Red, "incomplete: "+why)
 			}
 			switch {
 			case r.Step == "":

@@ -22,7 +22,8 @@ import (
 
 // An outgoing is a message on its way to the job.
 type outgoing struct {
-	shown, text string        // as it was typed, and with what goes with it
+	shown, text string        // as it was typed, and as the model reads it
+	notes       string        // what goes before it
 	mode        executor.Mode // in which it was typed, "" for no change
 }
 
@@ -33,9 +34,8 @@ func (s *Session) send(text string) { s.sendIn(s.input.mode, text) }
 
 // sendIn is send for a message that was typed in a mode.
 func (s *Session) sendIn(mode executor.Mode, text string) {
-	whole := strings.Join(append(s.input.notes, text), "\n\n")
+	s.outbox = append(s.outbox, outgoing{text, text, strings.Join(s.input.notes, "\n\n"), mode})
 	s.input.notes = nil
-	s.outbox = append(s.outbox, outgoing{text, whole, mode})
 	s.deliver()
 }
 
@@ -52,6 +52,7 @@ func (s *Session) deliver() {
 	}
 	id, r, m := s.job, s.Request, executor.Message{Text: o.text, Model: s.input.model}
 	r.Prompt, r.Attached, r.Mode = o.text, request.Attached(o.shown, s.Dir), cmp.Or(o.mode, r.Mode)
+	r.Notes = o.notes
 	m.Attached, m.Mode = r.Attached, o.mode // the job's own may be another than is shown
 	from := s.from
 	s.do(func(ctx context.Context) func() {
@@ -156,10 +157,23 @@ func (s *Session) message(ev event.Event) bool {
 	_ = json.Unmarshal(sig.Value, &m) // without a text there is nothing to show
 	if i := slices.Index(s.sent, m.Text); i >= 0 {
 		s.sent = slices.Delete(s.sent, i, i+1)
-	} else if m.Text != "" {
-		s.printMessage(m.Text, "")
+	} else {
+		s.printSaid(m.Text, m.Attached)
+	}
+	if m.Changed != "" {
+		s.say(kit.Dim, "note: %s", m.Changed)
 	}
 	return true
+}
+
+// printSaid prints a message of an earlier turn or another process, and what was given with it.
+func (s *Session) printSaid(text string, with executor.Attached) {
+	if text != "" {
+		s.printMessage(text, "")
+	}
+	for _, l := range show.Beside(with) {
+		s.say(kit.Dim, "  %s", l)
+	}
 }
 
 // maxCopied bounds what is copied, in bytes: terminals ignore longer sequences.
@@ -271,5 +285,5 @@ func contextTable(w *kit.Screen, r *llm.Request, used, window int) {
 		t.Row("free", kit.Count(max(0, window-total))+" tokens", fmt.Sprintf("of %s", kit.Count(window)))
 	}
 	t.Write(w)
-	fmt.Fprintln(w, w.Paint(kit.Dim, "shares by bytes; /compact has notes take the place of earlier turns"))
+	words(w, kit.Dim, "shares by bytes; /compact has notes take the place of earlier turns")
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/show"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -98,12 +99,15 @@ func (s *Session) Resume(p *Past) {
 	s.view.Known(d.Config.KnownWindow)
 	s.with = nil
 	s.Dir, s.Target, s.Request.Model = j.Dir, j.Agent, j.Model
-	var in struct{ Prompt string }
-	_ = json.Unmarshal(j.Input, &in) // the title stands for a prompt that is not there
-	in.Prompt = cmp.Or(in.Prompt, j.Title)
+	in := input(j)
 	real, kept := s.ui, &collector{}
 	s.ui = kept
-	s.printMessage(in.Prompt, "")
+	if b := in.Branch; b != nil {
+		s.say(kit.Dim, "it goes on from turn %d of %s; %s shows what was said there", b.Turn, b.Job, hint.Command("chat --continue %s", b.Job))
+		s.printSaid(b.Said, executor.Attached{}) // the request has those of the first message
+	} else {
+		s.printSaid(in.Prompt, in.Attached)
+	}
 	for _, ev := range p.events {
 		s.last = max(s.last, ev.Seq)
 		s.steps.add(ev)
@@ -137,6 +141,13 @@ func (s *Session) showStatus(d *adroit.JobDetail) {
 	default:
 		s.say(kit.Dim, "%s is %s; an empty message goes on where it stopped", j.ID, j.Status.Words())
 	}
+}
+
+// input is the request that a job began with; its title stands for a prompt that is not there.
+func input(j *jobs.Job) (in agents.Input) {
+	_ = json.Unmarshal(j.Input, &in)
+	in.Prompt = cmp.Or(in.Prompt, j.Title)
+	return in
 }
 
 // A collector keeps what is printed.
@@ -216,6 +227,10 @@ func (s *Session) fork(args string) {
 	s.opening = opening{busy: true}
 	s.do(func(ctx context.Context) func() {
 		t, err := s.c.Transcript(ctx, id)
+		var d *adroit.JobDetail
+		if err == nil {
+			d, err = s.c.Job(ctx, id)
+		}
 		return func() {
 			if err != nil {
 				s.fail(err)
@@ -225,6 +240,8 @@ func (s *Session) fork(args string) {
 				s.startOver("your next message begins a conversation from before message " + args)
 				if turn > 0 {
 					s.from = &origin{id, turn}
+				} else if b := input(d.Job).Branch; b != nil {
+					s.from = &origin{b.Job, b.Turn}
 				}
 				s.ui.Edit(said[n-1])
 			}

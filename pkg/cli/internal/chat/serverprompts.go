@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
@@ -178,8 +180,7 @@ func (s *Session) Complete(before string, then func(Completion)) {
 			return
 		}
 	}
-	start := strings.LastIndexAny(before, " \n\t") + 1
-	word, ok := strings.CutPrefix(before[start:], "@")
+	start, word, ok := mentioned(before)
 	if !ok {
 		then(Completion{})
 		return
@@ -188,10 +189,26 @@ func (s *Session) Complete(before string, then func(Completion)) {
 	s.do(func(ctx context.Context) func() {
 		c := Completion{Start: start}
 		for _, name := range s.files(ctx, in, word) {
-			c.Choices = append(c.Choices, Choice{Text: "@" + name})
+			c.Choices = append(c.Choices, Choice{Text: "@" + strings.ReplaceAll(name, " ", `\ `)})
 		}
 		return func() { then(c) }
 	})
+}
+
+// mentioned returns where the text before the cursor mentions a file, and the part of its path that
+// is there: blanks in it are behind a backslash, or between quotes that are still open.
+func mentioned(before string) (start int, path string, ok bool) {
+	line := strings.LastIndexByte(before, '\n') + 1
+	if i := strings.LastIndex(before[line:], `@"`); i >= 0 && !strings.Contains(before[line+i+2:], `"`) {
+		return line + i, before[line+i+2:], true
+	}
+	for i, r := range before {
+		if unicode.IsSpace(r) && (i == 0 || before[i-1] != '\\') {
+			start = i + utf8.RuneLen(r)
+		}
+	}
+	path, ok = strings.CutPrefix(before[start:], "@")
+	return start, strings.ReplaceAll(path, `\ `, " "), ok
 }
 
 // files are some of those whose path has word in it, those first whose name begins

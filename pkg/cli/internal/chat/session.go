@@ -252,14 +252,16 @@ func (s *Session) Unfolded(newest bool) string {
 
 // say prints a line of the program itself.
 func (s *Session) say(style, text string, args ...any) {
-	width := s.Screen.Width()
-	var b strings.Builder
-	for l := range strings.SplitSeq(kit.Sanitize(fmt.Sprintf(text, args...)), "\n") {
-		for _, row := range kit.WrapIndented(l, width) {
-			b.WriteString(s.Screen.Paint(style, row) + "\n")
+	s.printWith(func(w *kit.Screen) { words(w, style, fmt.Sprintf(text, args...)) })
+}
+
+// words writes lines of a style, in rows as wide as the screen.
+func words(w *kit.Screen, style, text string) {
+	for l := range strings.SplitSeq(kit.Sanitize(text), "\n") {
+		for _, row := range kit.WrapIndented(l, w.Width()) {
+			fmt.Fprintln(w, w.Paint(style, row))
 		}
 	}
-	s.ui.Print(b.String())
 }
 
 // fail prints an error with what helps.

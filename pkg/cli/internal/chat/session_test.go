@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"iter"
 	"slices"
@@ -170,6 +171,20 @@ func TestModelOfTheProviderInUse(t *testing.T) {
 		err := s.findModel(t.Context(), &r, c.provider)
 		if r.Model != c.want || problem.Hint(err) != c.hint {
 			t.Errorf("%s beside %s is %s, hint %q; want %s, %q", c.name, c.provider, r.Model, problem.Hint(err), c.want, c.hint)
+		}
+	}
+}
+
+func TestMentioned(t *testing.T) {
+	for before, want := range map[string]string{
+		"see @ca": "4 ca", `see @my\ no`: "4 my no", `a @b.go see @"my no`: "12 my no", "x\n@": "2 ", `see @"a b" and`: "-", "no": "-", "me@here": "-",
+	} {
+		got := "-"
+		if start, path, ok := mentioned(before); ok {
+			got = fmt.Sprintf("%d %s", start, path)
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", before, got, want)
 		}
 	}
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
+// leaves are lines by which people leave other programs: no model has a use for them.
+var leaves = map[string]bool{"exit": true, "quit": true, ":q": true}
+
 // Enter handles a line of input: a message, /command or !command.
 func (s *Session) Enter(text string) {
 	text = strings.TrimSpace(text)
@@ -32,6 +35,8 @@ func (s *Session) Enter(text string) {
 		s.resume()
 	case slash:
 		s.command(text)
+	case leaves[text]:
+		s.Quit()
 	case strings.HasPrefix(text, "!"):
 		s.shell(strings.TrimSpace(text[1:]))
 	default:
@@ -43,7 +48,7 @@ func (s *Session) Enter(text string) {
 // typed: files are attached that it names.
 func (s *Session) Say(typed, text string) {
 	if strings.TrimSpace(text) != "" {
-		s.outbox = append(s.outbox, outgoing{typed, text, s.input.mode})
+		s.outbox = append(s.outbox, outgoing{shown: typed, text: text, mode: s.input.mode})
 		s.deliver()
 	}
 }
@@ -79,7 +84,7 @@ func (s *Session) Interrupt() {
 	s.unqueue()
 	id := s.job
 	s.do(func(ctx context.Context) func() {
-		_, err := s.c.Stop(ctx, id, "interrupted by you")
+		_, err := s.c.Stop(ctx, id, "by you")
 		if err == nil {
 			return nil // the turn's end says it
 		}

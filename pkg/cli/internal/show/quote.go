@@ -227,7 +227,16 @@ func ShortenedRows(t *kit.Table, where string, list []executor.ShortenedTool) {
 	}
 }
 
-// Attachments names what went with a message, one line each.
+// Beside is what the model was given with a person's words: notes, and the names of what is
+// attached. A note may have several lines.
+func Beside(a executor.Attached) []string {
+	if a.Notes == "" {
+		return Attachments(a)
+	}
+	return append([]string{"note: " + strings.ReplaceAll(a.Notes, "\n", "\n  ")}, Attachments(a)...)
+}
+
+// Attachments names what is attached to a message, one line each.
 func Attachments(a executor.Attached) (lines []string) {
 	for _, at := range a.Attachments {
 		name := at.Path

@@ -333,7 +333,7 @@ func (v *Viewer) message(value json.RawMessage) {
 	if m.Text != "" {
 		v.aside(kit.Bold, "message: "+m.Text)
 	}
-	for _, l := range Attachments(m.Attached) {
+	for _, l := range Beside(m.Attached) {
 		v.aside(kit.Dim, l)
 	}
 	if m.Changed != "" {
