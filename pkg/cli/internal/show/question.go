@@ -151,7 +151,6 @@ func Question(q *jobs.Question, limit, columns int) (text string, whole bool) {
 	about("sandbox", around)
 	about("may", strings.Join(e.Needs.Names(), ", "))
 	about("because", e.Why)
-	put("question", kit.SanitizeLine(q.Path))
 	return b.String(), whole
 }
 
