@@ -68,5 +68,5 @@ mv -f "$bin/.adroit.new" "$bin/adroit"
 echo "installed $("$bin/adroit" version) in $bin"
 case ":$PATH:" in
 *":$bin:"*) ;;
-*) echo "add $bin to PATH to run it as adroit" ;;
+*) echo "to run it as adroit, here and in your shell's profile: export PATH=\"$bin:\$PATH\"" ;;
 esac

@@ -64,6 +64,9 @@ func BrokenRepository(ctx context.Context, dir string) *BrokenRepositoryError {
 	if err := RunGit(ctx, "/", nil, nil, io.Discard, "config", "--file", config, "--list"); err != nil && Exists(config) {
 		return &BrokenRepositoryError{config, "cannot be parsed", "correct it; git config --file FILE --list names the line"}
 	}
+	if RunGit(ctx, top, nil, nil, io.Discard, "rev-parse", "--git-dir") != nil {
+		return &BrokenRepositoryError{at, "is one that git refuses to use", "git status names the reason; a repository of another user is used after git config --global --add safe.directory " + top}
+	}
 	index := filepath.Join(at, "index")
 	if b, err := beginning(index); err == nil && !bytes.HasPrefix(b, []byte("DIRC")) || RunGit(ctx, top, nil, nil, io.Discard, "ls-files", "-z") != nil && Exists(index) {
 		return &BrokenRepositoryError{index, "is damaged", "remove it, then git reset makes it again from the last commit; what was staged and not committed is to be staged again"}

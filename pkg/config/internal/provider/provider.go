@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/adroit-run/adroit/internal/calling/extagent"
 	"github.com/adroit-run/adroit/internal/calling/route"
@@ -220,7 +221,7 @@ func (m *Source) split(ref string) (provider, name string, err error) {
 		return Script, file, err
 	}
 	if ref == pipeline.NoModel {
-		return "", "", m.noModel("")
+		return "", "", m.noModel("", "start Ollama and ")
 	}
 	provider, name, ok := strings.Cut(ref, "/")
 	if !ok || provider == "" || name == "" {
@@ -231,7 +232,10 @@ func (m *Source) split(ref string) (provider, name string, err error) {
 		if n := spelling.Nearest(ref, m.Roles()); n != "" {
 			return "", "", problem.Invalidf("did you mean "+n+"?\nroles are configured under models: in the config file", "there is no model and no role %q", ref)
 		}
-		return "", "", problem.Invalidf(fmt.Sprintf("did you mean %s?\n%s", m.meant(ref), hint), "model %q has no provider", ref)
+		if meant := m.meant(ref); meant != "" {
+			hint = fmt.Sprintf("did you mean %s?\n%s", meant, hint)
+		}
+		return "", "", problem.Invalidf(hint, "model %q has no provider", ref)
 	}
 	if provider == CLI {
 		return CLI, name, m.splitCLI(name)
@@ -256,8 +260,15 @@ var families = []struct{ word, provider, model string }{
 	{"haiku", Anthropic, "claude-haiku-5-5"}, {"gemini-", Gemini, ""},
 }
 
-// meant is the reference that a name without a provider was most likely to be.
+// meant is the reference that a name without a provider was most likely to be, "" for a provider
+// alone and for what no model is called.
 func (m *Source) meant(name string) string {
+	if before, after, ok := strings.Cut(name, ":"); ok && slices.Contains(append(m.Providers(), CLI), before) {
+		return before + "/" + after // as other programs write it
+	}
+	if slices.Contains(m.Providers(), name) || strings.ContainsFunc(name, unicode.IsSpace) {
+		return ""
+	}
 	if slices.Contains(m.conf.CLIs, name) {
 		return CLI + "/" + name
 	}

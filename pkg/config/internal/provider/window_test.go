@@ -166,3 +166,16 @@ func TestQuirksOutliveJobs(t *testing.T) {
 		}
 	}
 }
+
+// A name without a provider is answered with the reference that it was most likely to be.
+func TestMeant(t *testing.T) {
+	m := New(Config{Getenv: func(string) string { return "" }, CLIs: []string{"claude"}})
+	for name, want := range map[string]string{
+		"ollama:qwen3:8b": "ollama/qwen3:8b", "openai:gpt-5": "openai/gpt-5", "qwen3:8b": "ollama/qwen3:8b", "gpt-5": "openai/gpt-5",
+		"claude": "cli/claude", "ollama": "", "openai": "", "my model": "",
+	} {
+		if got := m.meant(name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}

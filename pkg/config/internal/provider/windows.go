@@ -203,6 +203,7 @@ func (m *Source) Choose(ctx context.Context) (string, error) {
 		return m.Canonical(m.conf.Model)
 	}
 	var tried string
+	start := "start Ollama and "
 	client, err := ollama.NewClient(m.ollama())
 	switch {
 	case err != nil:
@@ -214,19 +215,19 @@ func (m *Source) Choose(ctx context.Context) (string, error) {
 		if err == nil {
 			return Ollama + "/" + name, nil
 		}
-		tried = err.Error()
+		tried, start = err.Error(), ""
 	}
 	for _, h := range m.hosted() {
 		if m.key(h.name).value != "" {
 			return h.name + "/" + h.model, nil
 		}
 	}
-	return "", m.noModel(", " + tried)
+	return "", m.noModel(", "+tried, start)
 }
 
-// noModel is the error for a request that no model can answer.
-func (m *Source) noModel(tried string) error {
-	return problem.Coded(problem.NoModel, "start Ollama and run: ollama pull qwen3:8b\n"+
+// noModel is the error for a request that no model can answer; start is what comes before a pull.
+func (m *Source) noModel(tried, start string) error {
+	return problem.Coded(problem.NoModel, start+"run: ollama pull qwen3:8b\n"+
 		"or give a key: "+hint.Command("config login openai")+" (or "+strings.Join(hostedNames()[1:], ", ")+")\n"+
 		"or name one with -m provider/model, ADROIT_MODEL, or model: in the config file\n"+
 		"or see adroit at work without a model: "+hint.Command("demo"),
@@ -237,6 +238,9 @@ func capable(ctx context.Context, c *ollama.Client) (string, error) {
 	list, err := c.List(ctx)
 	if err != nil {
 		return "", err
+	}
+	if len(list) == 0 {
+		return "", errors.New("Ollama has no models")
 	}
 	for _, l := range list {
 		if info, err := c.Show(ctx, l.Name); err == nil && info.Can("tools") {
