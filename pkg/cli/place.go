@@ -161,7 +161,7 @@ var foreign = []struct{ ours, theirs string }{
 	{"agents", "agent"}, {"agents new", "generate"}, {"answer", "reply"}, {"chat", "new tui repl"}, {"chat --continue", "attach session"},
 	{"config", "configure permissions settings"}, {"config login", "auth signin"}, {"doctor", "health"},
 	{"fix -- COMMAND", "test lint"}, {"fix stats", "cost usage"}, {"init", "setup"}, {"jobs", "history ls ps sessions status"},
-	{"jobs cancel", "kill stop"}, {"jobs merge", "apply"}, {"jobs transcript", "export"}, {"jobs undo", "revert rewind rollback"},
+	{"jobs cancel", "kill stop"}, {"jobs logs", "log"}, {"jobs merge", "apply"}, {"jobs transcript", "export"}, {"jobs undo", "revert rewind rollback"},
 	{"mcp serve", "mcp-server"}, {"models", "model"}, {"run", "ask exec headless prompt"}, {"run --mode plan", "plan"}, {"run builder", "build"},
 	{"run debugger", "debug"}, {"run reviewer", "review"}, {"serve", "server ui web"}, {"tools", "extensions plugin plugins"}, {"update", "upgrade"},
 }

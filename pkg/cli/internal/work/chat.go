@@ -99,7 +99,7 @@ func NewChat(e *kit.Env) (_ *cobra.Command, bare func(*cobra.Command, []string) 
 		Short: "Talk with an agent",
 		Long: "Holds a conversation with an agent, in the terminal's normal screen: what is finished stays in its scrollback.\n" +
 			"Without AGENT it is with the agent chat, which answers and changes files as it is asked. A first argument with\n" +
-			"a space in it is the first message. A conversation is a\n" +
+			"a space or a letter beyond ASCII is the first message. A conversation is a\n" +
 			"job: it is on disk before a message counts as sent, and --continue goes back to it, also after the process was\n" +
 			"killed. /help lists the commands and keys.\n\n" +
 			"Without a terminal, or with --plain, each line of standard input is a message, a backslash at its end goes on\n" +

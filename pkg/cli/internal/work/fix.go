@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/hostexec"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
@@ -73,7 +76,12 @@ func NewFix(e *kit.Env) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return q.run(cmd.Context(), e, fixLine(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if word := prose(args); word != "" && cmd.ArgsLenAtDash() < 0 {
+				return kit.Usagef(hint.Command("run %s", strings.Join(append([]string{"fix"}, args...), " "))+" takes it as a prompt\n"+hint.Command("fix -- go test ./...")+" names a command after --", "fix runs a command, and there is no program %q", word)
+			}
+			return q.run(cmd.Context(), e, fixLine(args))
+		},
 	}
 	q.add(cmd)
 	return cmd
@@ -105,6 +113,23 @@ func (q *fixCommand) add(cmd *cobra.Command) {
 	f.BoolVar(&q.json, "json", false, "print events as JSON, one a line; the command's output goes to stderr")
 	f.BoolVar(&q.Trust, "trust-project", false, "load this project's agents, skills and AGENTS.md for this run")
 }
+
+// prose returns the first of the words that fix was given where they are more likely for a model than
+// a command: several words of letters, the first of which names no program. Else it is "".
+func prose(args []string) string {
+	words := strings.Fields(strings.Join(args, " "))
+	other := func(r rune) bool { return !unicode.IsLetter(r) }
+	if len(words) < 2 || slices.ContainsFunc(words, func(w string) bool { return strings.ContainsFunc(strings.Trim(w, ".,:!?'"), other) }) {
+		return ""
+	}
+	if _, err := hostexec.Find(words[0]); err == nil || shellWords[words[0]] {
+		return ""
+	}
+	return words[0]
+}
+
+// shellWords are words of letters that begin a command and name no program.
+var shellWords = map[string]bool{"cd": true, "command": true, "eval": true, "exec": true, "exit": true, "set": true, "source": true, "ulimit": true, "umask": true, "wait": true, "false": true, "true": true, "type": true}
 
 // fixLine quotes args as a command line for sh.
 func fixLine(args []string) string {

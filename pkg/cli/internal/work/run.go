@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +40,7 @@ func NewRun(e *kit.Env) *cobra.Command {
 		Long: "Runs an agent until its definition of done holds, a limit is reached or a person is needed.\n" +
 			"If no agent has the name, the pipeline of that name is run; agent:NAME and pipeline:NAME say which is meant.\n" +
 			"A file that ends in .md is run as an agent; it may narrow what is allowed, not widen it.\n" +
-			"A first argument with a space in it is a prompt for the default agent, and so is a - alone. That agent is\n" +
+			"A first argument with a space or a letter beyond ASCII is a prompt for the default agent, as is a -. That agent is\n" +
 			"agent: in the configuration (or ADROIT_AGENT), else assistant in a git repository.\n" +
 			"Progress goes to stderr, the agent's last words to stdout. What is piped in is data\n" +
 			"behind the prompt, at most 8 MiB, or is the prompt. A - waits for it, where it begins after more than a second.\n" +
@@ -121,10 +122,11 @@ func near(ctx context.Context, e *kit.Env, q *request.Flags) bool {
 	return spelling.Nearest(q.Target, names) != ""
 }
 
-// sentence reports whether a first argument is a prompt: a name has no spaces,
-// and a file of an agent ends in .md.
+// sentence reports whether a first argument is a prompt: a name is of ASCII without spaces, which
+// some languages write none of, and a file of an agent ends in .md.
 func sentence(arg string) bool {
-	return arg == "-" || strings.ContainsAny(arg, " \t\n") && !strings.HasSuffix(arg, ".md")
+	spoken := func(r rune) bool { return unicode.IsSpace(r) || r > unicode.MaxASCII }
+	return arg == "-" || strings.ContainsFunc(arg, spoken) && !strings.HasSuffix(arg, ".md")
 }
 
 // unquoted adds to the error of an unknown agent how a sentence is given to the
