@@ -227,13 +227,13 @@ func ShortenedRows(t *kit.Table, where string, list []executor.ShortenedTool) {
 	}
 }
 
-// Beside is what the model was given with a person's words: notes, and the names of what is
-// attached. A note may have several lines.
-func Beside(a executor.Attached) []string {
-	if a.Notes == "" {
-		return Attachments(a)
+// Beside has what the model was given with a person's words, in lines: notes, and the names of what
+// is attached.
+func Beside(a executor.Attached) (lines []string) {
+	if a.Notes != "" {
+		lines = strings.Split("note: "+strings.ReplaceAll(a.Notes, "\n", "\n  "), "\n")
 	}
-	return append([]string{"note: " + strings.ReplaceAll(a.Notes, "\n", "\n  ")}, Attachments(a)...)
+	return append(lines, Attachments(a)...)
 }
 
 // Attachments names what is attached to a message, one line each.
