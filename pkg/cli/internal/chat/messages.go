@@ -157,6 +157,9 @@ func (s *Session) message(ev event.Event) bool {
 	_ = json.Unmarshal(sig.Value, &m) // without a text there is nothing to show
 	if i := slices.Index(s.sent, m.Text); i >= 0 {
 		s.sent = slices.Delete(s.sent, i, i+1)
+		for _, l := range show.Attachments(m.Attached) {
+			s.say(kit.Dim, "%s", l)
+		}
 	} else {
 		s.printSaid(m.Text, m.Attached)
 	}

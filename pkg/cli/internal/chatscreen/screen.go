@@ -337,7 +337,9 @@ func (s *Screen) pastePicture(ctx context.Context) {
 				err = rootfs.WriteScratch(file, 0o600, b)
 			}
 			if err != nil {
-				s.Print(s.style.Paint(kit.Red, kit.SanitizeLine(err.Error())))
+				for _, row := range kit.Wrap(kit.SanitizeLine(err.Error()), s.style.Width()) {
+					s.Print(s.style.Paint(kit.Red, row))
+				}
 				return
 			}
 			s.model.paste(file)
