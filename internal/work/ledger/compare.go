@@ -222,13 +222,26 @@ func (s *Snapshot) nameGit() error {
 		if is(s.reposNow, p, e) || s.Ledger.created(path.Dir(p)) {
 			continue
 		}
-		note := "a command removed the repository " + path.Join(t.Dir, p) + ", which is not put back"
-		if to := at(s.reposNow, e); to != "" {
-			note = "a command moved the repository " + path.Join(t.Dir, p) + " to " + to + ", which an undo leaves as it is"
+		note := RepositoryRemoved(path.Join(t.Dir, p))
+		to := at(s.reposNow, e)
+		st, gone := t.Stat(p)
+		switch {
+		case to != "":
+			note = "the repository " + path.Join(t.Dir, p) + " was moved to " + to + " while a command ran, which an undo leaves as it is"
+		case gone == nil && rootfs.FileID(&st) == e.id:
+			continue // it is there, where no listing shows it
+		case gone != nil && !errors.Is(gone, fs.ErrNotExist) && !errors.Is(gone, unix.ENOTDIR):
+			note = "what became of the repository " + path.Join(t.Dir, p) + " while a command ran is not known: " + gone.Error()
 		}
 		err = errors.Join(err, s.Ledger.NotePartial(note))
 	}
 	return errors.Join(err, s.nameExclude(t))
+}
+
+// RepositoryRemoved returns the note about a git directory that is gone since a command began.
+// The sandbox lets commands write there directly, so that nothing shows who removed it.
+func RepositoryRemoved(at string) string {
+	return "the repository " + at + " was removed while a command ran, and is not put back"
 }
 
 // nameExclude records that the command changed the repository's .git/info/exclude.
@@ -240,7 +253,7 @@ func (s *Snapshot) nameExclude(t *rootfs.Tree) error {
 	if s.reopened || s.exclude == excludeOf(t) {
 		return err
 	}
-	return errors.Join(err, s.Ledger.NotePartial("a command changed .git/info/exclude, which an undo leaves as it is"))
+	return errors.Join(err, s.Ledger.NotePartial(".git/info/exclude changed while a command ran, which an undo leaves as it is"))
 }
 
 // Recall takes into the states before the command the files that were as the

@@ -181,7 +181,7 @@ func (c *runnerSandbox) finish(p *Process, led *ledger.Ledger, o *Output, unseen
 	}
 	if p.snap != nil {
 		for _, what := range s.protection.lost {
-			if err := p.snap.Ledger.NotePartial("a command " + what); err != nil {
+			if err := p.snap.Ledger.NotePartial(what); err != nil {
 				note += "; " + err.Error()
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
 // keepStores records the history of the repositories that commands may change.
@@ -83,19 +84,19 @@ func (c *check) restoreStores(removed bool) {
 			if n := len(names) - maxNotes; n > 0 {
 				names = append(names[:maxNotes], fmt.Sprintf("%d more", n))
 			}
-			c.lost = append(c.lost, fmt.Sprintf("changed the bare repository %s, which is in no diff and which an undo leaves: %s", h.at, strings.Join(names, ", ")))
+			c.lost = append(c.lost, fmt.Sprintf("the bare repository %s changed while a command ran, which is in no diff and which an undo leaves: %s", h.at, strings.Join(names, ", ")))
 		}
 		fd := h.fd
 		if removed {
 			if h.root < 0 {
 				if !h.made {
-					c.lost = append(c.lost, "removed the repository "+h.at+", which is not put back")
+					c.lost = append(c.lost, ledger.RepositoryRemoved(h.at))
 				}
 				continue
 			}
 			if fd = h.again(h.root); fd < 0 {
-				c.Note("the history of %s was removed by the command and could not be put back", h.at)
-				c.lost = append(c.lost, "removed the history in "+h.at+", which could not be put back")
+				c.Note("the history of %s was removed while the command ran, and could not be put back", h.at)
+				c.lost = append(c.lost, "the history of "+h.at+" was removed while a command ran, and could not be put back")
 				continue
 			}
 		}
@@ -104,13 +105,13 @@ func (c *check) restoreStores(removed bool) {
 			unix.Close(fd)
 		}
 		if err != nil {
-			c.Note("what the command removed from %s could not be put back: %v", h.at, err)
-			c.lost = append(c.lost, "removed history in "+h.at+", which could not be put back")
+			c.Note("what was removed from %s while the command ran could not be put back: %v", h.at, err)
+			c.lost = append(c.lost, "history of "+h.at+" was removed while a command ran, and could not be put back")
 		}
 		if len(back) > 0 {
 			what := strings.Join(back, ", ")
-			c.Note("the command removed %s from %s, which was put back: it is the history of the repository", what, h.at)
-			c.lost = append(c.lost, "removed "+what+" from "+h.at+": it was put back as it was before the command")
+			c.Note("removed from %s while the command ran, and put back, as it is the history of the repository: %s", h.at, what)
+			c.lost = append(c.lost, "removed from "+h.at+" while a command ran, and put back: "+what)
 		}
 	}
 }

@@ -197,7 +197,7 @@ type protection struct {
 	repos   map[rootfs.ID]*gitDir // git directories
 	hooks   []found               // directories of hooks that settings name, without an ID where there is none
 	backups []backup
-	lost    []string                 // what the command removed of the history of repositories, and whether it is back
+	lost    []string                 // what was removed or changed of repositories while the command ran, and whether it is back
 	stores  map[rootfs.ID]*heldStore // what the repositories keep their history in
 
 	everything bool // keep what must not change, where the level cannot lock it
