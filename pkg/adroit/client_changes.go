@@ -76,10 +76,26 @@ func (rt *Runtime) Steps(ctx context.Context, ref string) (*StepList, error) {
 		}
 	}
 	for _, s := range all {
-		list.Steps = append(list.Steps, Step{s.Step, s.Changes, names[s.Step], s.Refs, s.Dirs})
+		list.Steps = append(list.Steps, Step{s.Step, named(s.Changes), names[s.Step], named(s.Refs), named(s.Dirs)})
 	}
 	list.Incomplete = led.Incomplete(ctx)
 	return list, nil
+}
+
+// named gives the paths of changes the names that JSON can hold.
+func named(cs []ledger.Change) []ledger.Change {
+	for i := range cs {
+		cs[i].Path, cs[i].From = ledger.JSONName(cs[i].Path), ledger.JSONName(cs[i].From)
+	}
+	return cs
+}
+
+// namedPaths is named for paths alone.
+func namedPaths(paths []string) []string {
+	for i := range paths {
+		paths[i] = ledger.JSONName(paths[i])
+	}
+	return paths
 }
 
 // Diff implements [Changes].
@@ -117,13 +133,14 @@ func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, er
 	if err != nil {
 		return nil, problem.AsError(err)
 	}
-	d.Changes = append(d.Changes, changes...)
+	d.Changes = append(d.Changes, named(changes)...)
 	if d.Dirs, err = part.Directories(ctx); err != nil {
 		return nil, problem.AsError(err)
 	}
 	if d.Refs, err = part.Refs(ctx); err != nil {
 		return nil, problem.AsError(err)
 	}
+	d.Dirs, d.Refs = named(d.Dirs), named(d.Refs)
 	commits, cerr := part.Commits(ctx, j.Dir)
 	d.Commits = commits
 	d.Incomplete = led.Incomplete(ctx)
@@ -174,7 +191,11 @@ func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoRepo
 		if err != nil {
 			return nil, problem.AsError(err)
 		}
-		report.Restored, report.Removed, report.Moved, report.Skipped, report.Step = done.Restored, done.Removed, done.Moved, done.Skipped, done.Step
+		for i, s := range done.Skipped {
+			done.Skipped[i].Path = ledger.JSONName(s.Path)
+		}
+		report.Restored, report.Removed, report.Moved = namedPaths(done.Restored), namedPaths(done.Removed), named(done.Moved)
+		report.Skipped, report.Step = done.Skipped, done.Step
 		report.Incomplete = led.Incomplete(ctx)
 	}
 	if j.Status != lost && (led == nil || !led.RecordsRefs()) {
@@ -248,7 +269,7 @@ func (rt *Runtime) Merge(ctx context.Context, ref, message string) (*MergeReport
 	if err != nil {
 		return nil, problem.AsError(fmt.Errorf("%s: %w", j.ID, err))
 	}
-	return &MergeReport{j.ID, w.Repo, merged.Into, merged.Commit, merged.Paths, merged.Left}, nil
+	return &MergeReport{j.ID, w.Repo, merged.Into, merged.Commit, namedPaths(merged.Paths), namedPaths(merged.Left)}, nil
 }
 
 // deletions reports of a path, relative to the job's directory, whether the job's

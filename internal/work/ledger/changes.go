@@ -21,7 +21,8 @@ const (
 	Renamed  Kind = "renamed" // and perhaps modified
 )
 
-// A Change is the net change of a job to one path.
+// A Change is the net change of a job to one path. Where it leaves the process, its names are as
+// [JSONName] returns them.
 type Change struct {
 	Path    string      `json:"path"`
 	Kind    Kind        `json:"kind"`

@@ -311,6 +311,15 @@ func sideOf(t *rootfs.Tree, p string, most int64) (side, error) {
 	return side{State: s, data: data.Bytes()}, err
 }
 
+// JSONName returns a name as JSON can hold it: quoted as git does, if it is not UTF-8 or begins
+// with a quotation mark, so that each name has one spelling.
+func JSONName(name string) string {
+	if utf8.ValidString(name) && !strings.HasPrefix(name, "\"") {
+		return name
+	}
+	return quoteName(name)
+}
+
 // quoteName spells a name as git does where it has odd characters.
 func quoteName(name string) string {
 	if utf8.ValidString(name) && !strings.ContainsAny(name, "\"\\\n\t") && rootfs.Visible(name) == name {

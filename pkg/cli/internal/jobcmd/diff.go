@@ -32,7 +32,8 @@ func newDiff(e *kit.Env) *cobra.Command {
 		Use:   "diff ID",
 		Short: "Show what a job changed, and nothing else",
 		Long: "Show what a job changed, and nothing else. Into a pipe or a file it is what git apply takes, binary files included,\nwith the names from the top of the repository as git diff has them.\n" +
-			"Lines that begin with # name directories, branches, tags and HEAD that it changed, and its commits, with files in\nthem that the work tree does not show.",
+			"Lines that begin with # name directories, branches, tags and HEAD that it changed, and its commits, with files in\nthem that the work tree does not show.\n" +
+			"In JSON, a name that is not UTF-8 or begins with a quotation mark is quoted as git quotes it: \"caf\\351\".",
 		Example: "  adroit jobs diff last | git apply --check -R\n  adroit jobs diff last --step 3.1",
 		Args:    cobra.ExactArgs(1),
 		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
