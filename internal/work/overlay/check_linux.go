@@ -61,7 +61,11 @@ func tryOverlay(root, dir string) string {
 			return fmt.Sprintf("the file system of %s does not take an overlay, or is shared with other machines", d)
 		}
 	}
-	probe, err := os.MkdirTemp(dir, "probe-")
+	real, err := filepath.EvalSymlinks(dir) // the sandbox follows no links
+	if err != nil {
+		return "an overlay was tried and did not work: " + err.Error()
+	}
+	probe, err := os.MkdirTemp(real, "probe-")
 	if err != nil {
 		return "an overlay was tried and did not work: " + err.Error()
 	}

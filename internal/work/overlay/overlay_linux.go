@@ -70,6 +70,10 @@ func New(ctx context.Context, led *ledger.Ledger, s *ledger.Snapshot, denied []l
 	if err := os.MkdirAll(all, 0o700); err != nil {
 		return fail(err)
 	}
+	all, err := filepath.EvalSymlinks(all) // the sandbox follows no links
+	if err != nil {
+		return fail(err)
+	}
 	dir, err := os.MkdirTemp(all, "")
 	if err != nil {
 		return fail(err)

@@ -43,6 +43,21 @@ func overlaidAt(t *testing.T, dir, home string) (*Runner, *ledger.Ledger, string
 	return r, led, dir
 }
 
+// A data directory that is named by a link, as one on another disk is, takes overlays too.
+func TestOverlayOfLinkedData(t *testing.T) {
+	t.Parallel()
+	data, link, dir := t.TempDir(), filepath.Join(t.TempDir(), "data"), t.TempDir()
+	dirtest.Must(t, os.Symlink(data, link))
+	want, _ := Attribution(sandbox.Full, dir, data)
+	if how, why := Attribution(sandbox.Full, dir, link); how != want {
+		t.Fatalf("attribution is %s: %s", how, why)
+	}
+	r, _, _ := overlaidAt(t, dir, filepath.Join(link, "ledger"))
+	if o := ran(t, r, "echo x >f"); o.Uncertain || o.Code != 0 {
+		t.Errorf("uncertain: %+v", o)
+	}
+}
+
 // ran runs a command whose changes are recorded.
 func ran(t *testing.T, r *Runner, script string) *Output {
 	t.Helper()
