@@ -592,7 +592,7 @@ func brief(err error) error {
 	if e, ok := errors.AsType[*git.StateError](err); ok {
 		return e
 	}
-	if e, ok := errors.AsType[*git.ExitError](err); ok {
+	if e, ok := errors.AsType[*git.ExitError](err); ok && strings.TrimSpace(e.Stderr) != "" { // one that was killed has printed nothing
 		line, _, _ := strings.Cut(strings.TrimSpace(e.Stderr), "\n")
 		return errors.New(line)
 	}
