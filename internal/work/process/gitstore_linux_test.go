@@ -126,7 +126,7 @@ func TestHistoryOfWorktreeStays(t *testing.T) {
 		if got := list(); got != want {
 			t.Errorf("it has\n%swant\n%s", got, want)
 		}
-		if !strings.Contains(o.Note, "files of objects from "+common) {
+		if !strings.Contains(o.Note, "removed from "+common+" while the command ran") || !strings.Contains(o.Note, "files of objects") {
 			t.Errorf("it says %q", o.Note)
 		}
 	})
