@@ -74,7 +74,7 @@ type fixture struct {
 	goesOn        bool // by itself, when it is answered
 }
 
-func (s *suite) open(t *testing.T) *fixture {
+func (s *suite) open(t *testing.T, more ...func(*adroit.Options)) *fixture {
 	t.Helper()
 	f := &fixture{goesOn: s.goesOn, dir: t.TempDir(), slow: make(chan struct{}), release: make(chan struct{})}
 	model, err := script.Parse("turns", []byte(turns))
@@ -100,7 +100,7 @@ func (s *suite) open(t *testing.T) *fixture {
 			Pipelines: []agents.Layer{{Name: "mine", FS: fstest.MapFS{"greet.yaml": {Data: []byte(count)}}}},
 		},
 	}
-	for _, change := range s.change {
+	for _, change := range slices.Concat(s.change, more) {
 		change(&o)
 	}
 	rt, err := adroit.Open(t.Context(), o)
@@ -521,4 +521,5 @@ func Test(t *testing.T, wrap Wrap, options ...Option) {
 			t.Run(name, func(t *testing.T) { run(t, s.open(t)) })
 		}
 	}
+	t.Run("entries", func(t *testing.T) { testEntries(t, s) })
 }

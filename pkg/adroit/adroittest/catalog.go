@@ -3,15 +3,26 @@ package adroittest
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
+	"github.com/adroit-run/adroit/pkg/models/script"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // The catalogs list what requests may name, and what the project brings only if
@@ -205,6 +216,146 @@ func testCall(t *testing.T, f *fixture) {
 	call.Name = "write_fil"
 	_, err = f.CallTool(t.Context(), call)
 	unknown(t, err, "write_file")
+}
+
+// entries are the methods of a client that may run tools, each with what has it call those of
+// [opener]; it returns all that the client shows of that.
+var entries = map[string]func(*testing.T, *fixture) []any{
+	"CallTool": func(t *testing.T, f *fixture) (shown []any) {
+		for _, c := range opener {
+			r, err := f.CallTool(t.Context(), adroit.ToolCall{Name: c.tool, Args: json.RawMessage(c.args), Dir: f.dir})
+			shown = append(shown, r, fmt.Sprint(err))
+		}
+		return shown
+	},
+	"Resolve": func(t *testing.T, f *fixture) []any {
+		p, err := f.Resolve(t.Context(), f.opener("calls/x"))
+		must(t, err)
+		return []any{p}
+	},
+	"Submit": func(t *testing.T, f *fixture) (shown []any) {
+		requests := []adroit.Request{f.opener("calls/x")}
+		for i := range opener {
+			r := f.request(executor.ApproveAll)
+			r.Target = fmt.Sprint("pipeline:opens-", i)
+			requests = append(requests, r)
+		}
+		for _, r := range requests {
+			s, err := f.Submit(t.Context(), r)
+			if err != nil {
+				shown = append(shown, err.Error())
+				continue
+			}
+			f.start(t, s.Job.ID)
+			j, err := f.Wait(t.Context(), s.Job.ID)
+			must(t, err)
+			d, err := f.Job(t.Context(), j.ID)
+			must(t, err)
+			said, err := f.Transcript(t.Context(), j.ID)
+			must(t, err)
+			shown = append(shown, j, d, said)
+			for ev, err := range f.Events(t.Context(), j.ID, adroit.EventOptions{}) {
+				must(t, err)
+				shown = append(shown, ev)
+			}
+		}
+		return shown
+	},
+}
+
+// opener lists calls: one that prints a secret, one that a rule denies, and one that mode plan refuses.
+var opener = []struct{ tool, args string }{
+	{"reveal", `{}`}, {"write_file", `{"path": "private/x.txt", "content": "x"}`}, {"write_file", `{"path": "open.txt", "content": "x"}`},
+}
+
+const openerSecret = "Marble7Otter3Lagoon"
+
+func (f *fixture) opener(model string) adroit.Request {
+	return adroit.Request{Input: agents.Input{Prompt: "Open.", Dir: f.dir, Model: model, Approve: executor.ApproveAll,
+		Spec: &agents.DynamicAgent{Name: "opener", Description: "Open.", Prompt: "You open.", Tools: []string{"reveal", "write_file"}}}}
+}
+
+// Each way into a tool, found by the types of the client's methods, hides secrets, obeys rules
+// that deny, and changes nothing in mode plan. internal/dev/lint/vet finds what runs a tool past
+// the client.
+func testEntries(t *testing.T, s *suite) {
+	found := map[string]bool{}
+	for m := range reflect.TypeFor[adroit.Client]().Methods() {
+		for i := range m.Type.NumIn() {
+			found[m.Name] = found[m.Name] || reaches(m.Type.In(i), map[reflect.Type]bool{}, reflect.TypeFor[adroit.ToolCall](), reflect.TypeFor[agents.Input]())
+		}
+		for i := range m.Type.NumOut() {
+			found[m.Name] = found[m.Name] || reaches(m.Type.Out(i), map[reflect.Type]bool{}, reflect.TypeFor[executor.ToolResult]())
+		}
+		if found[m.Name] != (entries[m.Name] != nil) {
+			t.Errorf("by its type %s may run a tool: %v; have entries prove what it does", m.Name, found[m.Name])
+		}
+	}
+	for name, call := range entries {
+		for _, mode := range []executor.Mode{executor.ModeEdits, executor.ModePlan} {
+			t.Run(name+" "+string(mode), func(t *testing.T) {
+				ran := new(atomic.Int32)
+				f := s.open(t, func(o *adroit.Options) { opens(t, o, mode, ran) })
+				b, err := json.Marshal(call(t, f))
+				must(t, err)
+				if runs := name != "Resolve"; strings.Contains(string(b), openerSecret) || runs != strings.Contains(string(b), "[secret") || runs != (ran.Load() > 0) {
+					t.Errorf("the tool ran %d times; shown is %s", ran.Load(), b)
+				}
+				for file, want := range map[string]bool{"private/x.txt": false, "open.txt": name != "Resolve" && mode == executor.ModeEdits} {
+					if _, err := os.Stat(filepath.Join(f.dir, file)); (err == nil) != want {
+						t.Errorf("%s is there: %v; shown is %s", file, err == nil, b)
+					}
+				}
+			})
+		}
+	}
+}
+
+// opens gives a runtime what [entries] call, in a mode.
+func opens(t *testing.T, o *adroit.Options, mode executor.Mode, ran *atomic.Int32) {
+	text, pipelines := "turns:\n", fstest.MapFS{}
+	for i, c := range opener {
+		text += fmt.Sprintf("  - calls: [{name: %s, args: %s}]\n", c.tool, c.args)
+		pipelines[fmt.Sprintf("opens-%d.yaml", i)] = &fstest.MapFile{Data: fmt.Appendf(nil, "name: opens-%d\ndescription: Open.\nsteps:\n  - id: open\n    tool: %s\n    args: %s\n", i, c.tool, c.args)}
+	}
+	model, err := script.Parse("calls", []byte(text+"  - text: Done.\n"))
+	must(t, err)
+	o.Models["calls"] = model
+	o.Tools = append(slices.Clone(o.Tools), tools.New(tools.Metadata{Name: "reveal", Description: "Print a secret.", Effect: tools.Pure}, func(context.Context, *tools.Env, struct{}) (string, error) {
+		ran.Add(1)
+		return "it is " + openerSecret, nil
+	}))
+	o.Definitions.Pipelines = []agents.Layer{{Name: "mine", FS: pipelines}}
+	o.Defaults.Mode, o.Defaults.Rules = mode, permit.Rules{{Path: "private/**", Do: permit.Deny}}
+	o.Secrets = secret.New(map[string]string{"TOKEN": openerSecret})
+}
+
+// reaches reports whether a type has one of others in it, at any depth.
+func reaches(t reflect.Type, seen map[reflect.Type]bool, others ...reflect.Type) bool {
+	if slices.Contains(others, t) {
+		return true
+	}
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map, reflect.Chan:
+		return reaches(t.Elem(), seen, others...)
+	case reflect.Func:
+		for i := range t.NumIn() {
+			if reaches(t.In(i), seen, others...) {
+				return true
+			}
+		}
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if reaches(t.Field(i).Type, seen, others...) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Findings are values; those of an unknown project say so.
