@@ -103,8 +103,12 @@ func guard(path string, asked bool) (end string) {
 	own.Lock()
 	defer own.Unlock()
 	for _, at := range links {
-		if p := (Place{at, asked}); !everywhere(at) && !slices.Contains(own.places, p) {
+		switch p := (Place{at, asked}); {
+		case everywhere(at) || slices.Contains(own.places, p):
+		case asked:
 			own.places = append(own.places, p)
+		default: // the first place that fits counts, and a program's own is not asked about
+			own.places = slices.Insert(own.places, 0, p)
 		}
 		end = at
 	}
