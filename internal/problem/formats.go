@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,7 +51,6 @@ var formats = []format{
 		fail: lazyregexp.New(`(?m)^\s*--- FAIL: |^FAIL\t\S+\t[\d.]+s$|^panic: test timed out`),
 		none: lazyregexp.New(`(?m)^\?\s+\t?\S+\t\[no test files\]$|^ok\s.*\[no tests to run\]$|^\t\S+\t\tcoverage: 0\.0% of statements$`),
 		ran:  lazyregexp.New(`(?m)^ok\s+\S+\t(?:[\d.]+s|\(cached\))(?:\tcoverage: (?:\[no statements\]|[^\[\n]*))?$`)},
-	{name: "go test -json", typ: Test, fail: lazyregexp.New(`(?m)^\{(?:"Time":"[^"]*",)?"Action":"(?:build-)?fail",`), ran: lazyregexp.New(`(?m)^\{(?:"Time":"[^"]*",)?"Action":"pass","Package":"[^"]*","Test":`)},
 	{name: "run_tests", typ: Test, fail: lazyregexp.New(`(?m)^(?:FAIL|BROKEN) \S|^\d+ of \d+ failed\b`)}, // our own tool
 	{name: "gotestsum", typ: Test, count: lazyregexp.New(`(?m)^DONE (?:\d+ runs, )?(?P<total>\d+) tests?(?:, (?P<skipped>\d+) skipped)?(?:, (?P<failed>\d+) failures?)?(?:, (?P<errors>\d+) errors?)? in [\d.]+s$`)},
 	{name: "pytest", typ: Test,
@@ -76,8 +76,8 @@ var formats = []format{
 		count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ (?:passing|failing|pending)\b)`),
 		none:  lazyregexp.New(`(?m)^\s*0 passing\b|^Error: No test files found`)},
 	{name: "node:test", typ: Test, fail: lazyregexp.New(`(?m)^[#ℹ] (?:fail|cancelled)\s+[1-9]|^Failed tests:$|^✖ failing tests:$`),
-		count: lazyregexp.New(`(?m)^\s*[#ℹ] (?P<words>(?:pass|fail|cancelled|skip|skipped|todo)\s+\d+)\s*$`),
-		none:  lazyregexp.New(`(?m)^[#ℹ] tests\s+0$`)},
+		count: lazyregexp.New(`(?m)^\s*(?:[#ℹ]|<!--) (?P<words>(?:pass|fail|cancelled|skip|skipped|todo)\s+\d+)(?: -->)?\s*$`), // of its JUnit reporter, too
+		none:  lazyregexp.New(`(?m)^\s*(?:[#ℹ]|<!--) tests\s+0(?: -->)?$`)},
 	{name: "bun", typ: Test, fail: lazyregexp.New(`(?m)^\(fail\) `), count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ (?:pass|fail|skip|todo))\s*$`), none: lazyregexp.New(`(?m)^No tests found!$`)},
 	{name: "ava", typ: Test, count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ (?:known failures?|tests? (?:passed|failed|skipped|todo)))\s*$`), none: lazyregexp.New(`(?m)^\s*✘ No tests found in `)},
 	{name: "node-tap", typ: Test, last: true, count: lazyregexp.New(`(?m)^# \{ total: (?P<total>\d+)(?P<words>(?:, \w+: \d+)*) \}$`)},
@@ -129,9 +129,17 @@ var formats = []format{
 	{name: "dart, flutter", typ: Test, last: true, count: lazyregexp.New(`(?m)^\d\d:\d\d \+(?P<passed>\d+)(?: ~(?P<skipped>\d+))?(?: -(?P<failed>\d+))?: (?:All|Some) tests`), none: lazyregexp.New(`(?m)^No tests ran\.$|^No tests match `)},
 	{name: "busted", typ: Test, count: lazyregexp.New(`(?m)^(?P<passed>\d+) success(?:es)? / (?P<failed>\d+) failures? / (?P<errors>\d+) errors? / (?P<skipped>\d+) pending`)},
 	{name: "zig", typ: Test, count: lazyregexp.New(`(?m)^(?:(?P<passed>\d+) passed; (?P<skipped>\d+) skipped; (?P<failed>\d+) failed\.|All (?P<total>\d+) tests passed\.|Build Summary: .*; (?P<words>\d+/\d+ tests passed(?:; \d+ (?:skipped|failed))*))$`)},
+	{name: "doctest of Python", typ: Test, count: lazyregexp.New(`(?m)^\*\*\*Test Failed\*\*\* (?P<failed>\d+) failures?\.`)},
+	{name: "jest in JSON", typ: Test, count: lazyregexp.New(`"numFailedTests": ?(?P<failed>\d+),[^{[]*"numPassedTests": ?(?P<passed>\d+),[^{[]*"numPendingTests": ?(?P<skipped>\d+)`)},
+	{name: "vitest in JSON", typ: Test, count: lazyregexp.New(`"numTotalTests": ?\d+,\s*"numPassedTests": ?(?P<passed>\d+),\s*"numFailedTests": ?(?P<failed>\d+),\s*"numPendingTests": ?(?P<skipped>\d+)`)},
+	{name: "mocha in JSON", typ: Test, count: lazyregexp.New(`"passes": (?P<passed>\d+),\s+"pending": (?P<skipped>\d+),\s+"failures": (?P<failed>\d+),`)},
+	{name: "playwright in JSON", typ: Test, count: lazyregexp.New(`"expected": (?P<passed>\d+),\s+"skipped": (?P<skipped>\d+),\s+"unexpected": (?P<failed>\d+),`)},
+	{name: "rspec in JSON", typ: Test, count: lazyregexp.New(`"example_count":(?P<total>\d+),"failure_count":(?P<failed>\d+),"pending_count":(?P<skipped>\d+)(?:,"errors_outside_of_examples_count":(?P<errors>\d+))?`)},
 	{name: "a plain closing line", typ: Test, count: lazyregexp.New(`(?m)^(?:\w+[:!] )?(?P<passed>\d+) passed, (?P<failed>\d+) failed(?:, (?P<skipped>\d+) skipped)?\.?$`)},
+	{name: "npm init", none: lazyregexp.New(`(?m)^Error: no test specified$`)}, // what it writes for a script of tests
 	{name: "turbo, Nx, lerna", none: lazyregexp.New(`(?m)^\s*No tasks were executed as part of this run\.$|^\s*NX\s+No (?:tasks were run|projects with target)|^lerna \w+ run No packages found with `)},
-	{name: "an assertion", typ: Test, fail: lazyregexp.New(`(?m)^(?:\w+\.)*AssertionError\b|^\s+(?:Uncaught )?AssertionError\b|\bERR_ASSERTION\b|^panicked at |^FAIL: `)},
+	{name: "an assertion", typ: Test, fail: lazyregexp.New(`(?m)^(?:\w+\.)*AssertionError\b|^\s+(?:Uncaught )?AssertionError\b|\bERR_ASSERTION\b|^panicked at |^FAIL: |: Assertion .*' failed\.?$`)},
+	{name: "sanitizers, valgrind", typ: Test, fail: lazyregexp.New(`(?m)^(?:==\d+==)?(?:ERROR|WARNING): \w+Sanitizer: |^\S+:\d+:\d+: runtime error: |^==\d+== ERROR SUMMARY: [1-9]`)},
 
 	// Formatters.
 	{name: "black, ruff format", typ: Format, fail: lazyregexp.New(`(?m)^would reformat |^\d+ files? would be (?:reformatted|changed)|^Would reformat: `)},
@@ -165,7 +173,7 @@ var formats = []format{
 	{name: "dart analyze", typ: Lint, fail: lazyregexp.New(`(?m)^\s*(?:error|warning|info) [•-] .*:\d+:\d+ [•-] `)},
 
 	// Compilers and interpreters.
-	{name: "go", typ: Build, fail: lazyregexp.New(`(?m)^(?:vet: )?\S[^:\n]*\.go:\d+(?::\d+)?: |^FAIL\t\S+ \[(?:build|setup) failed\]$`)},
+	{name: "go", typ: Build, fail: lazyregexp.New(`(?m)^(?:vet: )?\S[^:\n]*\.go:\d+(?::\d+)?: |^FAIL\t\S+ \[(?:build|setup) failed\]$|^package \S+\n\timports |^found packages \S+ \(|^(?:no Go files in|malformed import path|go: go\.mod file not found) `)},
 	{name: "gcc, clang, swiftc, ghc, zig, dart", typ: Build, fail: lazyregexp.New(`(?m)` + place + `:(?:\d+:)? (?:fatal )?[eE]rror(?:\[E\d+\])?: |undefined reference to|^ld: (?:error|symbol)`)},
 	{name: "gcc, javac in other languages", typ: Build, fail: lazyregexp.New(`(?m)` + place + `:(?:\d+:)? (?:` + translated + `) ?[:：]`)},
 	{name: "rustc", typ: Build, fail: lazyregexp.New(`(?m)^error(?:\[E\d+\])?: .*\n\s+--> |^error: could not compile|^error\[E\d+\]: `)},
@@ -175,7 +183,7 @@ var formats = []format{
 	{name: "python", typ: Build, fail: lazyregexp.New(`(?m)^Traceback \(most recent call last\):|^\s*(?:Syntax|Indentation|Tab|Name|Import|Type|Attribute)Error: `)},
 	{name: "node", typ: Build, fail: lazyregexp.New(`(?m)^\s*(?:Uncaught )?(?:Syntax|Reference|Type|Range)Error(?: \[\w+\])?: |^(?:Error: )?Cannot find module '\.`)},
 	{name: "esbuild, vite, webpack, rollup", typ: Build, fail: lazyregexp.New(`(?m)^✘ \[ERROR\]|^ERROR in |^Module not found: |^\[!\] `)},
-	{name: "ruby, php, perl, elixir", typ: Build, fail: lazyregexp.New(`(?m)^\S[^:\n]*\.rb:\d+:in |^\S[^:\n]*\.rb:\d+: syntax error|^(?:PHP )?(?:Parse|Fatal) error: |^Compilation failed in require|^\*\* \((?:Compile|Syntax|Token)\w*Error\)`)},
+	{name: "ruby, php, perl, elixir", typ: Build, fail: lazyregexp.New(`(?m)^\S[^:\n]*\.rb:\d+:in |^\S[^:\n]*\.rb:\d+: syntax error|^(?:PHP )?(?:Parse|Fatal) error: |^Compilation failed in require|^syntax error at \S+ line \d+, near |^\*\* \((?:Compile|Syntax|Token)\w*Error\)`)},
 	{name: "gradle build", typ: Build, fail: lazyregexp.New(`(?m)^BUILD FAILED\b|^FAILURE: Build failed`)},
 	{name: "cmake, terraform", typ: Build, fail: lazyregexp.New(`(?m)^CMake Error at |^\s*on \S+ line \d+, in `)},
 	{name: "go panic", typ: Build, fail: lazyregexp.New(`(?m)^panic: .*\n(?:\[signal .*\n)?\ngoroutine \d+ `)},
@@ -208,9 +216,22 @@ var (
 	levels      = []string{"[INFO]", "[ERROR]", "[WARNING]", "[WARN]", "[warn]", "[error]", "[info]", "[DEBUG]", "[!]"}
 )
 
+// mostText bounds the bytes of an output that the formats are tried on: that takes some seconds for
+// each megabyte. Programs sum up at the end, so most of it is from there.
+const mostText = 2 << 20
+
+// bounded returns the first quarter and the end of a text that is too long, in whole lines.
+func bounded(text string) string {
+	if len(text) <= mostText {
+		return text
+	}
+	head, tail := text[:mostText/4], text[len(text)-mostText*3/4:]
+	return head[:strings.LastIndexByte(head, '\n')+1] + tail[strings.IndexByte(tail, '\n')+1:]
+}
+
 // Read reads an output by the formats that are known.
 func Read(output string) Reading {
-	text := strings.ReplaceAll(Plain(output), "\r\n", "\n")
+	text := bounded(goText(strings.ReplaceAll(Plain(output), "\r\n", "\n")))
 	out := read(text)
 	out.None = out.None && !beside(text)
 	if out.Counted || out.None {
@@ -331,9 +352,13 @@ func read(text string) (r Reading) {
 			r.Formats = append(r.Formats, f.name)
 		}
 	}
-	if n := points(text); !r.Counted && (n.Counted || n.None) {
+	n, name := points(text), "TAP"
+	if !n.Counted && !n.None {
+		n, name = testCases(text), "JUnit XML"
+	}
+	if !r.Counted && (n.Counted || n.None) {
 		r.add(n)
-		r.Formats = append(r.Formats, "TAP")
+		r.Formats = append(r.Formats, name)
 		if n.Failed > 0 {
 			r.add(Reading{Types: []string{Test}})
 		}
@@ -485,6 +510,48 @@ func points(text string) (r Reading) {
 	return r
 }
 
+// testCases counts the results of reports in the XML of JUnit, whichever way their suites are nested.
+func testCases(text string) (r Reading) {
+	if !strings.Contains(text, "<testsuite") {
+		return r
+	}
+	in := func(element string) int {
+		return strings.Count(text, "<"+element+" ") + strings.Count(text, "<"+element+">") + strings.Count(text, "<"+element+"/>")
+	}
+	r.Failed, r.Skipped = in("failure")+in("error"), in("skipped")
+	r.Passed = max(0, in("testcase")-r.Failed-r.Skipped)
+	r.Counted = r.Passed+r.Failed+r.Skipped > 0
+	r.None = !r.Counted
+	return r
+}
+
+// goText returns an output in which the events of `go test -json` are what the go command prints
+// without -json, package by package.
+func goText(output string) string {
+	if !strings.Contains(output, `"Action":"`) {
+		return output
+	}
+	var order []string
+	var other strings.Builder
+	of := map[string]*strings.Builder{}
+	for line := range strings.Lines(output) {
+		var e struct{ Action, Package, ImportPath, Output string }
+		if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &e) != nil || e.Action == "" {
+			other.WriteString(line)
+			continue
+		}
+		name := e.Package + e.ImportPath
+		if of[name] == nil {
+			order, of[name] = append(order, name), &strings.Builder{}
+		}
+		of[name].WriteString(e.Output)
+	}
+	for _, name := range order {
+		other.WriteString(of[name].String())
+	}
+	return other.String()
+}
+
 // notStarted are the lines by which a program that runs others reports that it has nothing
 // of the name to run, or was called wrongly. A file that a rule of make needs and nobody
 // makes is a fault of the build, and not among them.
@@ -503,12 +570,16 @@ var notStarted = []*lazyregexp.Regexp{
 	lazyregexp.New(`(?m)^\[ERROR\] (?:Unknown lifecycle phase|The goal you specified requires a project to execute) .*$`),
 	lazyregexp.New(`(?m)^error: no such (?:sub)?command: .*$`), // cargo
 	lazyregexp.New(`(?m)^(?:pytest|__main__\.py|\S*pytest): error: .*$|^ERROR: file or directory not found: .*$`),
-	lazyregexp.New(`(?m)^\S*python[\d.]*: can't open file .*$`),
+	lazyregexp.New(`(?m)^\S*python[\d.]*: (?:can't open file .*|No module named .*)$`),
+	lazyregexp.New(`(?m)^npm (?:ERR!|error) (?:enoent )?Could not read package\.json.*$`),
+	lazyregexp.New("(?m)^error: could not find `Cargo\\.toml` in .*$|^go: go\\.mod file not found in .*$"),
+	lazyregexp.New(`(?m)^Could not find '[^'\n]+'$`), // node --test
 }
 
 // NotStarted returns the line of an output by which a program reports that it could not start, or
 // "".
 func NotStarted(output string) string {
+	output = bounded(output)
 	for _, re := range notStarted {
 		if line := re.FindString(output); line != "" {
 			line = line[strings.LastIndex(strings.TrimSpace(line), "\n")+1:]

@@ -48,6 +48,18 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// What is left out of a long output is its middle.
+func TestLongOutput(t *testing.T) {
+	noise := strings.Repeat("a line of a log\n", mostText/16)
+	r := Read("Tests: 1 failed, 2 total\n" + noise + noise + "== 3 passed in 0.1s ==\n")
+	if r.Passed != 4 || r.Failed != 1 {
+		t.Errorf("%+v", r)
+	}
+	if s := bounded(noise + noise); len(s) > mostText || len(s) < mostText-100 || strings.TrimLeft(s, "a line of a log\n") != "" {
+		t.Errorf("%d bytes", len(s))
+	}
+}
+
 // first returns the type that counts: see pkg/workflows/coordinator.
 func first(types []string) string {
 	for _, want := range []string{Test, Format, Type, Lint, Build} {

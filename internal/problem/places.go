@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -26,14 +27,18 @@ const (
 // files. Each list has the spellings of one name.
 func Names(output string) (out [][]string) {
 	var beside [][]string
-	for line := range strings.Lines(Plain(output)) {
-		line = strings.TrimRight(line, "\r\n")
+	text := goText(Plain(output))
+	for line, pkg := range withPackages(text) {
 		if len(line) > mostLength || len(out) >= mostNames {
 			continue
 		}
 		found := false
 		for _, at := range behindName.Regexp().FindAllStringIndex(line, 8) {
-			if s := spellings(line[:at[0]]); s != nil {
+			s := spellings(line[:at[0]])
+			if base := strings.TrimSpace(line[:at[0]]); strings.HasSuffix(base, ".go") && !strings.ContainsAny(base, "/ \\") {
+				s = append(below(pkg, base), s...)
+			}
+			if s != nil {
 				out, found = append(out, s), true
 			}
 		}
@@ -51,6 +56,44 @@ func Names(output string) (out [][]string) {
 		}
 	}
 	return append(out, beside...)
+}
+
+var goPackage = lazyregexp.New(`^(?:FAIL|ok  )\t(\S+)\t`)
+
+// withPackages yields the lines of an output, each with the package of Go whose tests printed it, if
+// any: the go command names the package behind their output.
+func withPackages(text string) iter.Seq2[string, string] {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if len(line) > mostLength && (line[0] == '{' || line[0] == '[') {
+			line = strings.ReplaceAll(line, `\n`, "\n") // a report in JSON, whose texts have lines
+		}
+		lines = append(lines, strings.Split(line, "\n")...)
+	}
+	pkgs, pkg := make([]string, len(lines)), ""
+	for i, line := range slices.Backward(lines) {
+		if m := goPackage.FindStringSubmatch(line); m != nil {
+			pkg = m[1]
+		}
+		pkgs[i] = pkg
+	}
+	return func(yield func(string, string) bool) {
+		for i, line := range lines {
+			if !yield(strings.TrimRight(line, "\r"), pkgs[i]) {
+				return
+			}
+		}
+	}
+}
+
+// below lists the names that a file may have which tests of Go call by its base name: in the
+// directory of the package, whatever of its path belongs to the module.
+func below(pkg, base string) (out []string) {
+	for pkg != "" {
+		out = append(out, pkg+"/"+base)
+		_, pkg, _ = strings.Cut(pkg, "/")
+	}
+	return out
 }
 
 // spellings lists the names that may end where text ends.

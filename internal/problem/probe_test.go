@@ -124,6 +124,27 @@ func TestFiles(t *testing.T) {
 	if got := Files(dir, other+":1: oh\nhttps://x.example/app.js:3\n"); len(got) != 1 || got[0] != other {
 		t.Errorf("outside of the directory: %q", got)
 	}
+	// Tests of Go name the base of a file; their package comes behind.
+	for _, name := range []string{"a_test.go", "sub/deep/a_test.go"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for pkg, want := range map[string]string{"example.com/m/sub/deep": "sub/deep/a_test.go", "example.com/m": "a_test.go"} {
+		plain := "--- FAIL: TestA (0.00s)\n    a_test.go:3: oh\nFAIL\nFAIL\t" + pkg + "\t0.1s\nok  \texample.com/other\t0.1s\n"
+		events := ""
+		for line := range strings.Lines(plain) {
+			events += `{"Action":"output","Package":"` + pkg + `","Output":"` + strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(line) + "\"}\n"
+		}
+		for _, out := range []string{plain, events, `{"x":"` + strings.Repeat("x", mostLength) + strings.ReplaceAll(plain, "\n", `\n`) + "\"}\n" + "FAIL\t" + pkg + "\t0.1s\n"} {
+			if got := Files(dir, out); len(got) != 1 || got[0] != want {
+				t.Errorf("%q: %q, want %q", out, got, want)
+			}
+		}
+	}
 	for _, name := range names {
 		for _, out := range []string{"    at file://" + (&url.URL{Path: filepath.Join(dir, name)}).EscapedPath() + ":3:9\n", `.\` + strings.ReplaceAll(name, "/", `\`) + "(3,9): error CS1: oh\n"} {
 			if got := Files(dir, out); len(got) != 1 || got[0] != name {
