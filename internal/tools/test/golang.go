@@ -22,7 +22,10 @@ type goTest struct {
 	bad      bool // a child failed
 }
 
-var goPlace = lazyregexp.New(`(?m)^\s+(\S+\.go):(\d+):|^\t(\S+_test\.go):(\d+) \+0x`)
+var goPlace = lazyregexp.New(`(?m)^\s+(\S+\.go):(\d+):|^\s+(\S+_test\.go):(\d+) \+0x`)
+
+// goBroken is a place that the compiler or go vet names.
+var goBroken = lazyregexp.New(`(?m)^(?:vet: )?(\S+\.go):(\d+):\d+: `)
 
 // A goReport is the output of `go test -json`, test by test.
 type goReport struct {
@@ -135,7 +138,12 @@ func (g *goReport) result(p project) (r testResult) {
 		if build != "" {
 			text = grow(g.builds, build).String()
 		}
-		r.add(testCase{Package: pkg, Status: statusBroken, Output: text})
+		one := testCase{Package: pkg, Status: statusBroken, Output: text}
+		if m := goBroken.FindStringSubmatch(text); m != nil {
+			one.File = under(p.root, p.dir, m[1])
+			one.Line, _ = strconv.Atoi(m[2])
+		}
+		r.add(one)
 	}
 	if len(g.pkgs) == 0 {
 		r.Problem = strings.TrimSpace(clip(g.loose.String()))

@@ -3,6 +3,7 @@ package test
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 
@@ -44,10 +45,11 @@ func readPytest(p project, out string) testResult {
 			id, why = cutReason(id)
 			t.Output = details[pyKey(id)]
 			t.Output = cmp.Or(t.Output, why)
-			if at := pyPlace.FindAllStringSubmatch(t.Output, -1); at != nil {
-				last := at[len(at)-1]
-				t.File = under(p.root, p.dir, last[1])
-				t.Line, _ = strconv.Atoi(last[2])
+			for _, at := range pyPlace.FindAllStringSubmatch(t.Output, -1) { // the last one in the workspace
+				if name := under(p.root, p.dir, at[1]); !path.IsAbs(name) || t.File == "" && t.Name != "" {
+					t.File = name
+					t.Line, _ = strconv.Atoi(at[2])
+				}
 			}
 		case "SKIPPED", "XFAIL":
 			t.Status = statusSkip

@@ -135,3 +135,25 @@ func TestExitCodes(t *testing.T) {
 		})
 	}
 }
+
+// A failure's place is in the workspace, not in the runner that reports it.
+func TestPlacesInTheWorkspace(t *testing.T) {
+	p := project{root: "/w", dir: "y", module: "example.com/g"}
+	goOutput := func(line string) string {
+		return `{"Action":"output","Package":"example.com/g/race","Test":"TestA","Output":"` + line + `\n"}` + "\n"
+	}
+	for name, r := range map[string]testResult{
+		"y/race/a_test.go:3": readGo(p, `{"Action":"start","Package":"example.com/g/race"}`+"\n"+goOutput("WARNING: DATA RACE")+goOutput("      /w/y/race/a_test.go:3 +0x104")+
+			goOutput("    testing.go:1712: race detected during execution of test")+`{"Action":"fail","Package":"example.com/g/race","Test":"TestA"}`+"\n"),
+		"y/build/a_test.go:2": readGo(p, `{"ImportPath":"b","Action":"build-output","Output":"build/a_test.go:2:9: undefined: x\n"}`+"\n"+
+			`{"Action":"start","Package":"b"}`+"\n"+`{"Action":"fail","Package":"b","FailedBuild":"b"}`+"\n"),
+		"y/test_syn.py:1": readPytest(p, "==== ERRORS ====\n____ ERROR collecting test_syn.py ____\n/usr/lib/python3.11/ast.py:50: in parse\n    return compile(source)\nE   SyntaxError: invalid syntax\n"+
+			"=== short test summary info ===\nERROR test_syn.py\n=== 1 error in 0.97s ===\n"),
+		"y/test_a.py:7": readPytest(p, "==== FAILURES ====\n____ test_a ____\n\ntest_a.py:7: in test_a\n    get()\n/usr/lib/python3/dist-packages/lib/api.py:59: in get\n    raise\nE   ValueError\n"+
+			"=== short test summary info ===\nFAILED test_a.py::test_a - ValueError\n=== 1 failed in 0.97s ===\n"),
+	} {
+		if len(r.Tests) != 1 || fmt.Sprintf("%s:%d", r.Tests[0].File, r.Tests[0].Line) != name {
+			t.Errorf("%s: %+v", name, r.Tests)
+		}
+	}
+}
