@@ -33,6 +33,8 @@ func newAccount(t *testing.T) *account {
 		d.mu.Unlock()
 		key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ") + r.Header.Get("X-Api-Key")
 		switch {
+		case r.URL.Path == "/bare/models":
+			http.NotFound(w, r) // its address lacks /v1
 		case r.URL.Path == "/down/models":
 			http.Error(w, "down", http.StatusServiceUnavailable)
 		case r.URL.Path == "/away/models":
@@ -45,7 +47,7 @@ func newAccount(t *testing.T) *account {
 	}))
 	t.Cleanup(srv.Close)
 	conf := filepath.Join(d.home, "config.yaml")
-	text := fmt.Sprintf("endpoints:\n  lab: {base_url: %[1]s/v1}\n  down: {base_url: %[1]s/down}\n  away: {base_url: %[1]s/away}\n  openrouter: {base_url: %[1]s/own, key_env: OWN}\n", srv.URL)
+	text := fmt.Sprintf("endpoints:\n  lab: {base_url: %[1]s/v1}\n  down: {base_url: %[1]s/down}\n  away: {base_url: %[1]s/away}\n  bare: {base_url: %[1]s/bare}\n  openrouter: {base_url: %[1]s/own, key_env: OWN}\n", srv.URL)
 	agent := "---\nname: poet\ndescription: Says something.\n---\nYou say something.\n"
 	for path, text := range map[string]string{conf: text, filepath.Join(d.home, ".config/adroit/agents/poet.md"): agent} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -82,6 +84,7 @@ func TestLogin(t *testing.T) {
 		{[]string{"config", "login", "lab"}, "", kit.Usage, "there is no key on standard input"},
 		{[]string{"config", "login", "lab"}, "two\nlines", kit.Usage, "what was given is not a key"},
 		{[]string{"config", "login", "lab"}, "wrong-key-123456", kit.Failed, "the server refuses the key"},
+		{[]string{"config", "login", "bare"}, "wrong-key-123456", kit.Failed, "the server refuses the key"},
 		{[]string{"config", "login", "down"}, labKey, kit.Failed, "--no-verify keeps it all the same"},
 		{[]string{"config", "login", "away"}, labKey, kit.Failed, "HTTP 302"}, // no other host gets the key
 		{[]string{"config", "logout", "lab"}, "", kit.Done, "no key of lab is kept"},
@@ -93,6 +96,9 @@ func TestLogin(t *testing.T) {
 	}
 	if _, err := os.Lstat(d.file()); err == nil {
 		t.Fatal("a key was kept")
+	}
+	if out, code := d.run("Authorization: Bearer "+labKey+"\n", "config", "login", "bare"); code != 0 || !strings.Contains(out, "(verified)") {
+		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	for _, provider := range []string{"lab", "openai", "anthropic"} {
 		if out, code := d.run(labKey+"\n", "config", "login", provider); code != 0 || !strings.Contains(out, "(verified)") {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/calling/transport"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/config"
@@ -112,7 +113,7 @@ func read(ctx context.Context, e *kit.Env, provider string) (string, error) {
 		}
 		key = string(b)
 	}
-	key = strings.TrimSpace(key)
+	key = transport.Secret(key)
 	switch {
 	case key == "":
 		return "", kit.Usagef("type it at the terminal, or pipe it: pass show NAME | "+hint.Command("config login %s", provider), "there is no key on standard input")

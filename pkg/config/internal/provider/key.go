@@ -201,6 +201,11 @@ func (m *Source) VerifyKey(ctx context.Context, provider, key string) error {
 	req.Header = header
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(req)
+	if err == nil && resp.StatusCode == http.StatusNotFound && strings.HasPrefix(path, "/models") && !strings.HasSuffix(req.URL.Path, "/v1/models") {
+		resp.Body.Close()
+		req.URL.Path = strings.TrimSuffix(req.URL.Path, "models") + "v1/models" // as requests to a model do
+		resp, err = client.Do(req)
+	}
 	if err != nil {
 		if ctx.Err() != nil && context.Cause(ctx) != context.DeadlineExceeded {
 			return context.Cause(ctx)
