@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,6 +37,12 @@ func (x *run) all() (Result, json.RawMessage, error) {
 	var stop *executor.StopError
 	switch {
 	case err != nil && !errors.As(err, &stop):
+		// The job has no outcome yet, but who asks sees how far it is.
+		if errors.As(err, new(*flow.ParkedError)) {
+			res.Status = "waiting"
+		} else if errors.Is(err, context.Canceled) {
+			res.Status = "interrupted"
+		}
 		return res, output, err
 	case err != nil:
 		res.Status, res.Reason = stop.Outcome.Status, stop.Outcome.Reason
