@@ -219,6 +219,9 @@ func (r *Runner) note(p host.Invocation, h Hook, did, fault string) {
 	if p.Env == nil || p.Env.Emit == nil {
 		return
 	}
+	if fault != "" {
+		did += ": " + fault
+	}
 	p.Env.Emit(event.Event{
 		Job: p.Step.Job, Path: p.Step.Path, Time: time.Now(), Kind: event.Note, Step: "tool", Name: p.Tool.Name,
 		Text: fmt.Sprintf("hook %s %s: %s", filepath.Base(h.Command[0]), h.When, spelling.Clip(did, 500)), Error: fault,
