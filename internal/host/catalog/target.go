@@ -117,11 +117,16 @@ func (c *Catalog) unknownTarget(cat *agents.Catalog, all *pipeline.Catalog, name
 	if Has(dir, configs.PipelinesDir+"/"+name+".yaml") {
 		return problem.Invalidf(hint.Command("config trust")+" shows and trusts what is there; --trust-project uses it this once", "this directory has a pipeline %q, and nobody trusts it yet", name)
 	}
-	if n := spelling.Nearest(name, all.Names()); n != "" && spelling.Nearest(name, cat.Names()) == "" {
+	if n := spelling.Nearest(name, all.Names()); n != "" && spelling.Nearest(name, cat.Names()) == "" && !untrusted(dir, name) {
 		return unknownAgent(name, "did you mean the pipeline "+n+"?\n"+hint.Command("agents list")+" and "+hint.Command("pipelines list")+" list what there is")
 	}
 	_, err := c.FindAgent(cat, name, dir)
 	return err
+}
+
+// untrusted reports whether a directory has a file for an agent that is not known.
+func untrusted(dir, name string) bool {
+	return Has(dir, configs.AgentsDir+"/"+name+".md") || Has(dir, configs.ClaudeAgents+"/"+name+".md")
 }
 
 func (c *Catalog) named(cat *agents.Catalog, name string, in *agents.Input) (*agents.DynamicAgent, error) {
@@ -144,7 +149,7 @@ func (c *Catalog) FindAgent(cat *agents.Catalog, name, dir string) (*agents.Dyna
 		if unknown.Near != "" {
 			help = "did you mean " + unknown.Near + "?\n" + help
 		}
-		if Has(dir, configs.AgentsDir+"/"+name+".md") || Has(dir, configs.ClaudeAgents+"/"+name+".md") {
+		if untrusted(dir, name) {
 			help = "this directory has an agent of that name: " + hint.Command("config trust") + " shows and trusts what is there; --trust-project uses it this once"
 		}
 		return nil, unknownAgent(name, help)
