@@ -328,23 +328,31 @@ func (rt *Runtime) LintAgents(ctx context.Context, r LintRequest) (*LintReport, 
 	}
 	d, untrusted := rt.lintDecision(r.Scope)
 	cat := rt.catalog.Agents(d)
-	servers, err := rt.serverNames(r.Scope)
+	place := r.Scope
+	place.Trust = place.Trust || !d.Ignores()
+	servers, err := rt.serverNames(place)
 	if err != nil {
 		return nil, problem.AsError(err)
 	}
+	skills, _, err := rt.scopeSkills(place)
+	if err != nil {
+		return nil, problem.AsError(err)
+	}
+	there := func(a *agents.DynamicAgent) agents.Problems {
+		return append(rt.catalog.LintWorkflow(a), agents.LintPlace(a, servers, skills)...)
+	}
 	if len(r.Files)+len(r.Names) > 0 {
-		check := func(a *agents.DynamicAgent) agents.Problems {
-			problems := append(agents.Lint(a, set), rt.catalog.LintWorkflow(a)...)
-			return append(problems, agents.LintServers(a, servers)...)
-		}
 		books, files := rt.lintBooks(r.Files, cat)
-		problems := append(books, lint(files, agents.Parse, check)...)
+		problems := append(books, lint(files, agents.Parse, func(a *agents.DynamicAgent) agents.Problems {
+			return append(cat.With(*a).Lint(set, a.Name), there(a)...)
+		})...)
 		for _, name := range r.Names {
 			a, err := rt.catalog.FindAgent(cat, name, r.Dir)
 			if err != nil {
 				return nil, problem.AsError(err)
 			}
-			problems = append(append(problems, check(a)...), untrusted(a.Source.Layer, a.Source.File)...)
+			problems = append(append(problems, cat.Lint(set, a.Name)...), there(a)...)
+			problems = append(problems, untrusted(a.Source.Layer, a.Source.File)...)
 		}
 		return report(len(r.Files)+len(r.Names), problems), nil
 	}
@@ -353,8 +361,7 @@ func (rt *Runtime) LintAgents(ctx context.Context, r LintRequest) (*LintReport, 
 	problems = append(problems, cat.Lint(set)...)
 	for _, a := range cat.List() {
 		problems = append(problems, untrusted(a.Source.Layer, a.Source.File)...)
-		problems = append(problems, rt.catalog.LintWorkflow(a)...)
-		problems = append(problems, agents.LintServers(a, servers)...)
+		problems = append(problems, there(a)...)
 		problems = append(problems, agents.IdleRules(a, cmp.Or(r.Scope.Dir, rt.o.Dir))...)
 	}
 	return report(len(cat.Names()), problems), nil

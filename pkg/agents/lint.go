@@ -373,10 +373,13 @@ func (c *Catalog) lintSpawn(a *DynamicAgent) Problems {
 	return rep.list
 }
 
-// Lint gives all that is wrong with all agents, by file and place.
-func (c *Catalog) Lint(set *tools.Set) Problems {
+// Lint gives all that is wrong with the named agents, or with all, by file and place.
+func (c *Catalog) Lint(set *tools.Set, names ...string) Problems {
+	if len(names) == 0 {
+		names = c.Names()
+	}
 	var all Problems
-	for _, name := range c.Names() {
+	for _, name := range names {
 		a, problems := c.agents[name].Value()
 		all = append(all, problems...)
 		if a != nil {

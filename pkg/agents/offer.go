@@ -1,7 +1,9 @@
 package agents
 
 import (
+	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -208,22 +210,29 @@ func unknownTools(a *DynamicAgent, set *tools.Set) (names []string) {
 	return names
 }
 
-// LintServers warns about servers, and tools of servers, that an agent in the form of
-// Claude Code names and that are not configured: it goes without them.
-func LintServers(a *DynamicAgent, configured []string) Problems {
-	if !a.Source.Claude {
-		return nil
-	}
+// LintPlace gives what a names and the place where it runs does not have: servers, their
+// tools, and skills. An agent in the form of Claude Code goes without the first two, and a
+// run of any other is refused.
+func LintPlace(a *DynamicAgent, servers []string, skills []Skill) Problems {
 	rep := &report{src: a.Source}
+	sev, key, without := Error, "mcp_servers", "" // the place is at fault, not the file
+	if a.Source.Claude {
+		sev, key, without = Warning, "tools", "; it is left out"
+	}
 	help := hint.Command("mcp add") + " adds one"
 	for i, name := range a.Tools {
-		if ofServer(name) && !slices.ContainsFunc(configured, func(s string) bool { return strings.HasPrefix(name, turn.Prefix(s)) }) {
-			rep.key(fmt.Sprintf("tools.%d", i), Warning, help, "no configured MCP server has %s; it is left out", name)
+		if ofServer(name) && !slices.ContainsFunc(servers, func(s string) bool { return strings.HasPrefix(name, turn.Prefix(s)) }) {
+			rep.key(fmt.Sprintf("tools.%d", i), sev, help, "no configured MCP server has %s%s", name, without)
 		}
 	}
 	for _, s := range a.MCPServers {
-		if !slices.Contains(configured, s) {
-			rep.key("tools", Warning, help, "there is no MCP server %s; its tools are left out", s)
+		if !slices.Contains(servers, s) {
+			rep.key(key, sev, help, "there is no MCP server %s%s", s, without)
+		}
+	}
+	for i, name := range a.Skills {
+		if _, err := chooseSkills(&DynamicAgent{Skills: []string{name}}, skills); err != nil && !errors.Is(err, path.ErrBadPattern) {
+			rep.key(fmt.Sprintf("skills.%d", i), Error, "", "%v", err)
 		}
 	}
 	return rep.list

@@ -414,7 +414,7 @@ func chooseSkills(a *DynamicAgent, there []Skill) ([]Skill, error) {
 	}
 	for _, name := range a.Skills {
 		if _, err := path.Match(name, ""); err != nil {
-			return nil, fmt.Errorf("the skill pattern %q is malformed; wildcards are *, ? and [a-z]", name)
+			return nil, fmt.Errorf("the skill pattern %q is malformed; wildcards are *, ? and [a-z]: %w", name, err)
 		}
 		if !strings.ContainsAny(name, "*?[") && !slices.Contains(names, name) {
 			return nil, fmt.Errorf("there is no skill %s%s; %s lists them", name, spelling.DidYouMean(name, names), hint.Command("agents skills list"))
