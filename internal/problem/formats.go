@@ -218,7 +218,7 @@ var (
 
 // mostText bounds the bytes of an output that the formats are tried on: that takes some seconds for
 // each megabyte. Programs sum up at the end, so most of it is from there.
-const mostText = 2 << 20
+const mostText = 512 << 10
 
 // bounded returns the first quarter and the end of a text that is too long, in whole lines.
 func bounded(text string) string {

@@ -327,7 +327,7 @@ func opens(t *testing.T, o *adroit.Options, mode executor.Mode, ran *atomic.Int3
 	}))
 	o.Definitions.Pipelines = []agents.Layer{{Name: "mine", FS: pipelines}}
 	o.Defaults.Mode, o.Defaults.Rules = mode, permit.Rules{{Path: "private/**", Do: permit.Deny}}
-	o.Secrets = secret.New(map[string]string{"TOKEN": openerSecret})
+	o.Secrets = secret.New(map[string]string{"token": openerSecret})
 }
 
 // reaches reports whether a type has one of others in it, at any depth.

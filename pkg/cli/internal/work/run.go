@@ -125,8 +125,8 @@ func near(ctx context.Context, e *kit.Env, q *request.Flags) bool {
 // sentence reports whether a first argument is a prompt: a name is of ASCII without spaces, which
 // some languages write none of, and a file of an agent ends in .md.
 func sentence(arg string) bool {
-	spoken := func(r rune) bool { return unicode.IsSpace(r) || r > unicode.MaxASCII }
-	return arg == "-" || strings.ContainsFunc(arg, spoken) && !strings.HasSuffix(arg, ".md")
+	beyond := func(r rune) bool { return unicode.IsSpace(r) || r > unicode.MaxASCII }
+	return arg == "-" || strings.ContainsFunc(arg, beyond) && !strings.HasSuffix(arg, ".md")
 }
 
 // unquoted adds to the error of an unknown agent how a sentence is given to the

@@ -240,7 +240,7 @@ func capable(ctx context.Context, c *ollama.Client) (string, error) {
 		return "", err
 	}
 	if len(list) == 0 {
-		return "", errors.New("Ollama has no models")
+		return "", errors.New("there are no models in Ollama")
 	}
 	for _, l := range list {
 		if info, err := c.Show(ctx, l.Name); err == nil && info.Can("tools") {
