@@ -17,6 +17,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/host/jobdir"
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/internal/system/lock"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
@@ -210,6 +211,9 @@ func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSen
 			return nil, problem.Invalidf("nothing was sent; text is a string, and so is what is no JSON", "%s: %s", full, err)
 		}
 		if _, err := executor.Always(s.Value); err != nil && isToolQuestion(*q) && strings.HasPrefix(full, "approve@") {
+			if e, ok := errors.AsType[*stored.UnknownError](err); ok {
+				err = errors.New(e.What) // a request was not written by another version
+			}
 			return nil, problem.Invalidf(`nothing was sent; the value of an approval is left out, or {"always": true}`, "%s: %s", full, err)
 		}
 	}
