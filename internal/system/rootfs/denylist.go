@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/adroit-run/adroit/internal/text/match"
@@ -290,7 +291,7 @@ func (n *DenyList) Check(name, p string, write bool) error {
 
 // maybeSecret reports whether a part of a clean name could be on the built-in list.
 func maybeSecret(p string) bool {
-	quick := builtIn[&secretNames[0]]
+	quick := builtIn()[&secretNames[0]]
 	for part := range strings.SplitSeq(p, "/") {
 		if quick.Maybe(Fold(part)) {
 			return true
@@ -329,7 +330,7 @@ func folded(patterns []string) []string {
 func listed(parts []string, patterns []string) bool {
 	var quick *nameList
 	if len(patterns) > 0 {
-		quick = builtIn[&patterns[0]]
+		quick = builtIn()[&patterns[0]]
 	}
 	for i, part := range parts {
 		if !quick.Maybe(part) {
@@ -454,10 +455,12 @@ func (a affix) matches(part string) bool {
 }
 
 // builtIn are the lists of this package, by their first pattern.
-var builtIn = map[*string]*nameList{
-	&secretNames[0]: newNameList(secretNames), &guardedNames[0]: newNameList(guardedNames),
-	&askedNames[0]: newNameList(askedNames), &startNames[0]: newNameList(startNames),
-}
+var builtIn = sync.OnceValue(func() map[*string]*nameList {
+	return map[*string]*nameList{
+		&secretNames[0]: newNameList(secretNames), &guardedNames[0]: newNameList(guardedNames),
+		&askedNames[0]: newNameList(askedNames), &startNames[0]: newNameList(startNames),
+	}
+})
 
 func newNameList(patterns []string) *nameList {
 	l := &nameList{exact: map[string]bool{}, begin: map[byte][]affix{}, end: map[byte][]affix{}}
