@@ -142,7 +142,7 @@ func (rt *Runtime) open() error {
 	return nil
 }
 
-// Close interrupts the jobs that run, waits for them, ends who reads events, and closes the
+// Close interrupts the jobs that run, waits for them, ends readers of events, and closes the
 // store. Any other method returns [ErrClosed] from then on.
 func (rt *Runtime) Close() error {
 	rt.mu.Lock()
@@ -218,7 +218,7 @@ const (
 	filesOfQueued  = 64
 )
 
-// filesOf is how many files a job may have open: each tool server has a program in each
+// filesOf returns the number of files a job may open: each tool server has a program in each
 // workspace, and so has a language server.
 func filesOf(o Options) int {
 	n := filesOfJob
@@ -232,8 +232,8 @@ func filesOf(o Options) int {
 	return n
 }
 
-// jobsByFiles is how many jobs of so many files may run at once by the number of files that the
-// process may have open, 0 where that is no bound worth a queue.
+// jobsByFiles returns the number of jobs of so many files that may run at once by the process's
+// limit of open files, 0 where that is no bound worth a queue.
 func jobsByFiles(each int) int {
 	var lim unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) != nil || lim.Cur > 1<<16 {
@@ -253,5 +253,5 @@ func heldByFiles(n int) chan struct{} {
 	return make(chan struct{}, n+queuedOf(lim))
 }
 
-// queuedOf is how many queued jobs may have their locks open.
+// queuedOf bounds the queued jobs that have their locks open.
 func queuedOf(lim unix.Rlimit) int { return min(filesOfQueued, int(lim.Cur)/8) }

@@ -34,9 +34,8 @@ var TokenScopes = []TokenScope{ScopeRead, ScopeRun, ScopeAnswer, ScopeAdmin}
 // Known reports whether this program knows the scope.
 func (s TokenScope) Known() bool { return slices.Contains(TokenScopes, s) }
 
-// An Authority is what somebody may do through a [Runtime]: what their scopes name, with jobs
-// and directories under their roots. Others do not exist for them. A context carries it:
-// see [WithAuthority].
+// An Authority is somebody's permissions in a [Runtime]: their scopes, with jobs and directories under
+// their roots. Others do not exist for them. A context carries it: see [WithAuthority].
 type Authority struct {
 	Name   string       `json:"name"`
 	Scopes []TokenScope `json:"scopes"`
@@ -64,7 +63,7 @@ func (a *Authority) Has(need TokenScope) bool {
 	return a == nil || slices.Contains(a.Scopes, ScopeAdmin) || slices.Contains(a.Scopes, need) || need == ScopeRead && slices.ContainsFunc(a.Scopes, TokenScope.Known)
 }
 
-// Need returns the error of somebody who lacks a scope.
+// Need returns the error about a missing scope.
 func (a *Authority) Need(need TokenScope) error {
 	if a.Has(need) {
 		return nil
@@ -88,7 +87,7 @@ func (a *Authority) Covers(dir string) bool {
 	})
 }
 
-// may fails unless the runtime is open and whoever asks has a scope and, where directories are
+// may fails unless the runtime is open and the caller has a scope and, where directories are
 // given, covers them.
 func (rt *Runtime) may(ctx context.Context, need TokenScope, dirs ...string) error {
 	if err := rt.usable(); err != nil {
@@ -130,7 +129,7 @@ func (rt *Runtime) mayRequest(ctx context.Context, need TokenScope, r Request) e
 	return rt.mayModel(ctx, r.Model)
 }
 
-// mayHave fails unless whoever asks may give a job its input and configuration: what approves calls is
+// mayHave fails unless the caller may give a job its input and configuration: what approves calls is
 // an answer given beforehand, and what changes confinement, or comes from another job, is an operator's.
 func mayHave(ctx context.Context, in agents.Input, c JobConfig) error {
 	a := AuthorityOf(ctx)
@@ -167,7 +166,7 @@ func (rt *Runtime) mayModel(ctx context.Context, model string) error {
 	return nil
 }
 
-// sees reports whether a job exists for whoever asks.
+// sees reports whether a job exists for the caller.
 func (rt *Runtime) sees(ctx context.Context, j *jobs.Job) bool {
 	a := AuthorityOf(ctx)
 	if a.everywhere() || a.Covers(j.Dir) {

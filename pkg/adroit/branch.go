@@ -17,7 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// RetryOptions are how the task of a job is done again.
+// RetryOptions control how a job's task is done again.
 type RetryOptions struct {
 	// From has the new job go on from the end of this turn of the old one's
 	// transcript, with the files as they are now. 0 begins anew.
@@ -28,14 +28,14 @@ type RetryOptions struct {
 	Agent string `json:"agent,omitempty"`
 	// CarryOut has the new job carry out the plan that the old one ended with: it goes on
 	// from there, may change files, and is done when all of the agent's definition of done
-	// holds. Mode is what it may do, also with From: empty is what the old one began with, and
-	// for CarryOut what is configured, or edits if that is plan.
+	// holds. Mode is its permission mode, also with From: empty is the old one's first, and for
+	// CarryOut the configured one, or edits if that is plan.
 	CarryOut bool `json:"carry_out,omitempty"`
 	// Host, of an engine of several hosts, has the new job go on with that one, from the last turn
 	// that the engine knows, and ends the old job. What that did to files is not there.
 	Host string        `json:"host,omitempty"`
 	Mode executor.Mode `json:"mode,omitempty"`
-	// Message is what the person says there; it is for From and CarryOut.
+	// Message is the person's message there; it is for From and CarryOut.
 	Message string `json:"message,omitempty"`
 	executor.Attached
 }
@@ -46,7 +46,7 @@ const branchTreeNotice = "This is a new job that goes on from here, in a new wor
 
 const planNotice = "The plan is accepted: carry it out. This is a new job, in which you may change files, and the definition of done holds in full."
 
-// check refuses what cannot be meant.
+// check refuses invalid options.
 func (o *RetryOptions) check() error {
 	switch {
 	case o.Host != "":
@@ -187,7 +187,7 @@ func (rt *Runtime) otherAgent(old *jobs.Job, in *agents.Input, name string) erro
 	return nil
 }
 
-// taintOf is what is known of what a job has read; of one without an end, the worst.
+// taintOf returns the taint of a job's reading; of one without an end, the worst.
 func taintOf(j *jobs.Job) tools.Taint {
 	var s executor.State
 	if len(j.Output) == 0 || json.Unmarshal(j.Output, &s) != nil {

@@ -115,7 +115,7 @@ type JobWriter interface {
 	Prune(ctx context.Context, o PruneOptions) (*PruneReport, error)
 }
 
-// Changes are what a job did to files.
+// Changes gives access to a job's file changes.
 type Changes interface {
 	// Steps lists the steps that changed files.
 	Steps(ctx context.Context, ref string) (*StepList, error)
@@ -213,7 +213,7 @@ func (rt *Runtime) CallTool(ctx context.Context, c ToolCall) (*executor.ToolResu
 }
 
 // callTool performs the step that a job would perform, with the operator's rules, mode, hooks and
-// secrets. Whoever calls approves it, so that only what is denied is refused.
+// secrets. The caller approves it, so that only what is denied is refused.
 func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r *executor.ToolResult, err error) {
 	t, ctx, err := rt.calledTool(ctx, c)
 	if err != nil {
@@ -431,7 +431,7 @@ func (rt *Runtime) ToolServerPrompt(ctx context.Context, p ToolServerPrompt) (st
 	return text, nil
 }
 
-// serverScope is that of a workspace, with its own servers as far as it is trusted.
+// serverScope returns the scope of a workspace, with its own servers as far as it is trusted.
 func (rt *Runtime) serverScope(dir string, all bool) (turn.Scope, error) {
 	s := turn.Scope{Dir: dir}
 	if dir == "" {
@@ -459,8 +459,7 @@ func (rt *Runtime) jobServers(dir string, c JobConfig) (turn.Scope, error) {
 	return s, err
 }
 
-// A Failure is one that a coordinator met, with one thing it did about it. It
-// outlives its job.
+// A Failure is a failure that a coordinator met, with one thing it did about it. It outlives its job.
 type Failure = problem.Failure
 
 // A FailureQuery selects failures; the zero value is all.

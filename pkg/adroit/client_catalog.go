@@ -61,7 +61,7 @@ func agentInfo(a *agents.DynamicAgent) AgentInfo {
 	return AgentInfo{DynamicAgent: a, Layer: a.Source.Layer, File: a.Source.File}
 }
 
-// smallWindows are those that ShowAgent reports on.
+// smallWindows are the windows that ShowAgent reports on, in tokens.
 var smallWindows = []int{4096, 8192}
 
 // ShowAgent implements [Catalog].
@@ -400,7 +400,7 @@ func (rt *Runtime) LintPipelines(ctx context.Context, r LintRequest) (*LintRepor
 }
 
 // lintDecision has all files of a workspace checked, since that executes nothing.
-// untrusted is a note on those that nobody trusts, which are not used.
+// untrusted notes the untrusted ones, which are not used.
 func (rt *Runtime) lintDecision(in Scope) (d catalog.Decision, untrusted func(layer, file string) agents.Problems) {
 	trusted := rt.decide(in)
 	none := func(layer, file string) agents.Problems { return nil }
@@ -492,7 +492,7 @@ type Named struct {
 	Name string `json:"name"`
 }
 
-// A Listing is what was found, and what is wrong with the rest.
+// A Listing lists the items found, and what is wrong with the rest.
 type Listing[T any] struct {
 	Items    []T             `json:"items"`
 	Problems agents.Problems `json:"problems,omitempty"`
@@ -504,7 +504,7 @@ type (
 		*agents.DynamicAgent
 		Layer string `json:"layer"`
 		File  string `json:"file"`
-		// Of one that is shown: how small windows shorten its tools, and its file as it is,
+		// Of a shown one: how small windows shorten its tools, and its file as it is,
 		// "" for an agent that a program has made.
 		Windows []SmallWindow `json:"windows,omitempty"`
 		Source  string        `json:"source,omitempty"`
@@ -555,7 +555,7 @@ type PipelineFile struct {
 	Digest string `json:"digest,omitempty"` // SHA-256 of the text in hex; empty: it is of no project
 }
 
-// A PipelineWrite is what a project's file .adroit/pipelines/NAME.yaml is to be.
+// A PipelineWrite is the new content of a project's file .adroit/pipelines/NAME.yaml.
 type PipelineWrite struct {
 	Dir  string `json:"dir"`
 	Name string `json:"name"`
@@ -573,7 +573,7 @@ type SmallWindow struct {
 type LintRequest struct {
 	Scope
 	Files []LintFile `json:"files,omitempty"`
-	Names []string   `json:"names,omitempty"` // of those that there are, beside the files
+	Names []string   `json:"names,omitempty"` // of all that exist, beside the files
 }
 
 // A LintFile is a file by name.
@@ -582,7 +582,7 @@ type LintFile struct {
 	Text []byte `json:"text"`
 }
 
-// A LintReport is what is wrong with what was checked.
+// A LintReport lists the problems of what was checked.
 type LintReport struct {
 	Checked  int             `json:"checked"`
 	Problems agents.Problems `json:"problems"`

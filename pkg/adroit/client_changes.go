@@ -204,7 +204,7 @@ func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoRepo
 	return report, asError(err)
 }
 
-// commits are those that a job made with its tool, by hash and subject.
+// commits lists the commits that a job made with its tool, by hash and subject.
 func (rt *Runtime) commits(ctx context.Context, id string) (out []string, err error) {
 	m, err := rt.Manager(ctx)
 	if err != nil {
@@ -301,8 +301,8 @@ func deletions(ctx context.Context, data, id string) (func(path string) bool, er
 	return func(path string) bool { return gone[path] }, nil
 }
 
-// treeRepairs are what agents of a coordinator have changed in a job's workspaces, which
-// are a *jobdir.Workspaces; without them every method fails.
+// treeRepairs gives coordinators the changes of their agents in a job's workspaces,
+// which are a *jobdir.Workspaces; without them every method fails.
 type treeRepairs struct{ host.Worktrees }
 
 // Changed implements [coordinator.Ledger].
@@ -332,8 +332,8 @@ func (r treeRepairs) Undo(ctx context.Context, at, path string) (out coordinator
 	return out, err
 }
 
-// part is what the step at path and those below it have changed; nil if they
-// changed nothing.
+// part returns the changes of the step at path and those below it; nil if they changed
+// nothing.
 func (r treeRepairs) part(ctx context.Context, at, path string) (*ledger.Selection, string, error) {
 	b, err := r.workspaces()
 	if err != nil {

@@ -154,7 +154,7 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 	return d, nil
 }
 
-// A jobLog is what a job's events say of it.
+// A jobLog is the summary of a job's events.
 type jobLog struct {
 	usage jobs.UsageReport
 	calls map[string]bool // paths of tool calls that have ended
@@ -247,7 +247,7 @@ func (l *jobLog) position() *Position {
 	return &Position{Turns: l.usage.All().Turns, Calls: len(l.calls), Tool: l.tool}
 }
 
-// cost is what a model's tokens cost, in USD, 0 for one without a price.
+// cost returns the price of a model's tokens in USD, 0 if the model has none.
 func (rt *Runtime) cost(model string, u llm.Usage) float64 {
 	p, _ := rt.o.Defaults.Prices.Of(model)
 	return p.Cost(u)
@@ -301,7 +301,7 @@ func (rt *Runtime) changed(id string) bool {
 func (rt *Runtime) recordGone(ctx context.Context, id string) (string, error) {
 	dir := filepath.Join(rt.home, id, "ledger")
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return "", nil // what is wrong with it, whoever opens it reports
+		return "", nil // opening it reports what is wrong with it
 	}
 	store, err := rt.store(ctx)
 	if err != nil {

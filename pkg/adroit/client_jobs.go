@@ -186,7 +186,7 @@ func (rt *Runtime) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
 	return j, nil
 }
 
-// signalName is what workflows and pipelines may call signals of their own.
+// signalName matches the signal names of workflows and pipelines.
 var signalName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 
 // Signal implements [JobWriter].
@@ -249,7 +249,7 @@ func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSen
 	return sent, nil
 }
 
-// answerEvent is what the log keeps of a signal: who sent it.
+// answerEvent returns the log's event of a signal, with its sender.
 func answerEvent(ctx context.Context, s flow.Signal) (*event.Event, error) {
 	a := jobs.Answer{By: "owner", From: lock.Name(), Question: s.Question, Value: s.Value}
 	if by := AuthorityOf(ctx); by != nil {
@@ -290,7 +290,7 @@ func (rt *Runtime) keepRule(dir string, q *jobs.Question, answer flow.Signal) er
 }
 
 // signal is the full name of the signal that name means for a job: that of the
-// question it asks now, or name itself for those that may come early.
+// question it asks now, or name itself for signals that may come early.
 func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent, sig Signal) (string, error) {
 	j, name := sent.Job, sig.Name
 	now, err := jobs.Find(ctx, m.Store, j.ID)
@@ -324,7 +324,7 @@ func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent
 	case 0:
 	case 1:
 		return fits[0], nil
-	default: // whoever says approve has seen one of them
+	default: // the approver has seen one of them
 		sent.Question = nil
 		return "", problem.Invalidf("name the question: "+strings.Join(fits, ", "), "%s asks %d questions that %q would answer", j.ID, len(fits), name)
 	}
@@ -459,7 +459,7 @@ func capped(j *jobs.Job) bool {
 	return j.Status == jobs.Limit && (limit == pipeline.LimitMax || limit == pipeline.LimitMaxSteps)
 }
 
-// outcomeOf is how a job ended, as far as that is kept.
+// outcomeOf returns a job's outcome, as far as that is kept.
 func outcomeOf(j *jobs.Job) executor.Outcome {
 	var s struct{ Outcome executor.Outcome }
 	_ = json.Unmarshal(j.Output, &s) // a job without an outcome names none
@@ -502,7 +502,7 @@ func (rt *Runtime) AllEvents(ctx context.Context, o EventOptions) iter.Seq2[even
 	})
 }
 
-// seen are the events of jobs that whoever asks sees.
+// seen returns the events of jobs that the caller sees.
 func (rt *Runtime) seen(ctx context.Context, store jobs.Store, all iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
 	if AuthorityOf(ctx).everywhere() {
 		return all

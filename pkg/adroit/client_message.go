@@ -45,7 +45,7 @@ func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*j
 		return nil, problem.AsError(err)
 	}
 	if err := rt.takesMessages(j); err != nil {
-		// Who is asked something means an answer.
+		// A reply to a question is an answer.
 		if asked, failed := jobWithSignals(ctx, mgr.Store, j.ID); failed == nil && j.Status == jobs.Waiting && len(asked.Questions) > 0 {
 			return nil, problem.Invalidf(hint.Command("answer %s WORDS", j.ID)+" answers it; "+hint.Command("jobs show %s", j.ID)+" shows what it asks", "%s waits for an answer and takes no messages", j.ID)
 		}
@@ -128,7 +128,7 @@ func (rt *Runtime) checkMode(j *jobs.Job, m executor.Mode) error {
 	return problem.Invalidf("have another agent do it", "the agent %s goes no further than mode %s", a.Name, a.Mode)
 }
 
-// checkMessage refuses what cannot be meant, and finds out about the model.
+// checkMessage refuses an invalid message, and finds out about the model.
 func (rt *Runtime) checkMessage(ctx context.Context, j *jobs.Job, m *executor.Message) error {
 	if bad := badLimit(m.Limits); bad != "" {
 		return problem.Invalidf("leave it out for the agent's limit", "%s", bad)
@@ -208,11 +208,11 @@ func (rt *Runtime) deliver(ctx context.Context, mgr *jobs.Manager, id string, m 
 	}
 }
 
-// maxAudited bounds the text of a message in the record of who sent it, in bytes: the conversation
+// maxAudited bounds the text of a message in the record of its sender, in bytes: the conversation
 // has all of it.
 const maxAudited = 2000
 
-// messageEvent is what the log keeps of a message: who sent it, and how it begins.
+// messageEvent returns the log's event of a message: its sender and its beginning.
 func messageEvent(ctx context.Context, m executor.Message) (*event.Event, error) {
 	text := m.Text
 	if m.Compact {
@@ -256,9 +256,9 @@ func (rt *Runtime) goOnUnread(ctx context.Context, j *jobs.Job) bool {
 // namedFile is the file of a job that identifies what changedSince said last.
 const namedFile = "named"
 
-// changedSince says which files are not as a job knows them, "" if all are, if it has
-// been said already, or if its record cannot be read: the stale check still keeps the
-// job from overwriting them. named notes that it has been said.
+// changedSince reports which files are not as a job knows them, "" if all are, if that was
+// reported already, or if its record cannot be read: the stale check still keeps the
+// job from overwriting them. named notes the report.
 func (rt *Runtime) changedSince(ctx context.Context, j *jobs.Job) (words string, named func() error) {
 	nothing := func() error { return nil }
 	led, err := jobdir.OpenLedger(rt.data(), j.ID)

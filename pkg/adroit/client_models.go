@@ -188,14 +188,14 @@ func (rt *Runtime) Doctor(ctx context.Context, q DoctorQuery) ([]Finding, error)
 }
 
 // Diagnose is Doctor for options that no runtime could be opened with; failed
-// is why.
+// is the reason.
 func Diagnose(ctx context.Context, o Options, failed error, q DoctorQuery) []Finding {
 	d := o.doctor(q)
 	d.Failed, d.Tools = failed, o.tools
 	return d.Examine(ctx)
 }
 
-// doctor has what the options say.
+// doctor returns the doctor for the options.
 func (o *Options) doctor(q DoctorQuery) *doctor.Doctor {
 	d := &doctor.Doctor{Query: q, Data: o.Data, ConfigFile: o.ConfigFile, CheckStore: o.CheckStore, Servers: o.Servers, Sandbox: o.Sandbox, Rules: o.Defaults.Rules, Parts: o.Examine}
 	if names := o.Names; names != nil {
@@ -207,9 +207,9 @@ func (o *Options) doctor(q DoctorQuery) *doctor.Doctor {
 type (
 	// A Finding is one thing that was looked at on a machine.
 	Finding = doctor.Finding
-	// A FindingStatus is how bad a finding is.
+	// A FindingStatus is a finding's severity.
 	FindingStatus = doctor.Status
-	// A DoctorQuery is what Doctor looks at.
+	// A DoctorQuery selects Doctor's examinations.
 	DoctorQuery = doctor.Query
 )
 

@@ -157,7 +157,7 @@ func fault(id string, err error) error {
 	return problem.AsError(err)
 }
 
-// started is what surrounds a job here.
+// started returns a job's surroundings here.
 func (rt *Runtime) started(ctx context.Context, m *jobs.Manager, j *jobs.Job) *Started {
 	s := &Started{Job: j, Sandbox: "unknown"}
 	s.Config, s.Worktree = rt.config(j), rt.worktree(j)
@@ -200,7 +200,7 @@ func (rt *Runtime) sandboxLevel(c JobConfig) string {
 	return string(r.Level)
 }
 
-// A stopReason is why somebody stopped a job.
+// A stopReason is somebody's reason to stop a job.
 type stopReason string
 
 func (r stopReason) Error() string { return string(r) }

@@ -152,7 +152,7 @@ func (rt *Runtime) sweep(ctx context.Context) {
 
 // remove removes a job: from the store first, so that nobody can claim, merge or
 // continue it while its files go. A kill after Begin is made up for by finishRemovals. The
-// notes are those of [Removed].
+// notes are for [Removed].
 func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) (notes []string, err error) {
 	if held(j) {
 		return nil, problem.WithHint(fmt.Errorf("%s: %w; cancel it first", j.ID, jobs.ErrRunning), hint.Command("jobs cancel %s", j.ID))
@@ -195,7 +195,7 @@ func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) (no
 	return notes, nil
 }
 
-// joinHint says how what waits comes into the tree of a job.
+// joinHint explains how what waits comes into the tree of a job.
 func joinHint(j *jobs.Job, waits *jobdir.WaitingError) string {
 	keep := "copy what you need from " + waits.Waiting[0].Dir
 	_, gone := os.Stat(j.Dir)
@@ -255,15 +255,15 @@ func (rt *Runtime) Prune(ctx context.Context, o PruneOptions) (*PruneReport, err
 }
 
 type (
-	// An Error is what went wrong, in a form that survives JSON: Kind, Message, and in
-	// Hint what helps. A program that branches on it asks errors.Is for an error of
-	// pkg/jobs, such as jobs.ErrNotExist, or compares its Kind with [Invalid].
+	// An Error is an error in a form that survives JSON: Kind, Message, and in Hint what
+	// helps. A program that branches on it asks errors.Is for an error of pkg/jobs, such as
+	// jobs.ErrNotExist, or compares its Kind with [Invalid].
 	Error = problem.Error
-	// A Kind is what an error is about.
+	// A Kind is an error's subject.
 	Kind = problem.Kind
 )
 
-// Invalid is the kind of errors about a request that cannot be meant, the only one that
+// Invalid is the kind of errors about an invalid request, the only one that
 // no error of pkg/jobs stands for and that a program can do something about.
 const Invalid = problem.Invalid
 
@@ -275,7 +275,7 @@ func asError(err error) error {
 	return problem.AsError(err)
 }
 
-// finishRemoval does what was recorded; a Ctrl-C does not stop it in the middle.
+// finishRemoval completes a recorded removal; a Ctrl-C does not stop it in the middle.
 func finishRemoval(ctx context.Context, store jobs.Store, r *jobdir.Removal) error {
 	ctx = context.WithoutCancel(ctx)
 	err := store.Remove(ctx, r.Job.ID)

@@ -132,7 +132,7 @@ func (rt *Runtime) worksIn(j *jobs.Job, dir string) bool {
 	return w != nil && overlap(filepath.Join(w.Repo, filepath.FromSlash(w.Sub)), dir)
 }
 
-// worksHere reports whether a directory is that of a job, or of its worktree's
+// worksHere reports whether a directory belongs to a job, or its worktree's
 // repository: it lies in it, or both lie in one repository.
 func (rt *Runtime) worksHere(j *jobs.Job, dir string) bool {
 	if sameProject(dir, j.Dir) {
@@ -217,7 +217,7 @@ func jobWithSignals(ctx context.Context, store jobs.Store, id string) (*jobs.Job
 	return list[0], nil
 }
 
-// unread is how many messages a job has not read.
+// unread returns the number of messages a job has not read.
 func unread(j *jobs.Job) int {
 	return len(slices.DeleteFunc(slices.Clone(j.Signals), func(s flow.Signal) bool { return s.Name != turn.MessageSignal }))
 }

@@ -206,7 +206,7 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if gone != "" { // which the new one that was just made does not show
+	if gone != "" { // which the new one does not show
 		if err := b.NoteGone(gone); err != nil {
 			return nil, nil, errors.Join(err, b.Close())
 		}
@@ -218,7 +218,7 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 	return hide, func() error { return errors.Join(runners.Close(), b.Close()) }, nil
 }
 
-// workspaceCaps are what only a workspace can give to a tool.
+// workspaceCaps are the capabilities that only a workspace gives to tools.
 const workspaceCaps = tools.Read | tools.Write | tools.Exec | tools.Shell
 
 // agentByValue is the agent of a request that nothing outside of this program can change, nil
@@ -258,8 +258,8 @@ func (rt *Runtime) opens(ctx context.Context, agent *agents.DynamicAgent, in age
 	return err != nil || slices.ContainsFunc(agent.Tools, func(name string) bool { return toolNeeds(set, name) }) || criterionNeeds(set, agent.Done)
 }
 
-// jobOpens is opens of a job that is there. A literal is the one that it began with only as
-// long as it has not changed.
+// jobOpens is opens for an existing job. A literal counts only if it has not changed since the
+// job began.
 func (rt *Runtime) jobOpens(ctx context.Context, j *jobs.Job, c JobConfig) bool {
 	var in agents.Input
 	if j.Workflow != agents.Workflow.Name || json.Unmarshal(j.Input, &in) != nil {
@@ -274,8 +274,8 @@ func (rt *Runtime) jobOpens(ctx context.Context, j *jobs.Job, c JobConfig) bool 
 	return err != nil || rt.opens(ctx, agent, in, c, m)
 }
 
-// toolNeeds reports whether a tool that a name or a pattern means needs a workspace. One that
-// is not known may, and so does what notes facts, in which no secret of a file may be.
+// toolNeeds reports whether a tool that a name or a pattern means needs a workspace. An
+// unknown one may, and so does what notes facts, in which no secret of a file may be.
 func toolNeeds(set *tools.Set, name string) bool {
 	known := false
 	for t := range set.All() {
@@ -357,7 +357,7 @@ func (rt *Runtime) rate() func(model string, u llm.Usage) float64 {
 	}
 }
 
-// person asks who watches the job about what a model is about to do on its
+// person asks the watcher of a job about what a model is about to do on its
 // own, without the secrets that are known.
 func (rt *Runtime) person(hide *secret.Redactor) func(context.Context, executor.Question) (string, error) {
 	if rt.o.Person == nil {
@@ -377,9 +377,9 @@ func (rt *Runtime) person(hide *secret.Redactor) func(context.Context, executor.
 	}
 }
 
-// fence is what stands around the commands of a job here. Where they are
-// refused there is none: then nobody reads that one would be confined. Finding
-// out runs this program anew in a sandbox, as soon as the host has what that takes.
+// fence returns the confinement of a job's commands here. Where they are refused there is
+// none: then nobody reads that one would be confined. Finding out runs this program anew in a
+// sandbox, as soon as the host has what that takes.
 func (rt *Runtime) fence(ctx context.Context, c JobConfig) host.Confinement {
 	f := host.Confinement{Sandbox: string(sandbox.Off), Network: "open"}
 	var r sandbox.Report
@@ -417,7 +417,7 @@ func recorder(j *jobs.Job, path string, hide *secret.Redactor, m ModelSource) (f
 	return r.Keep, nil
 }
 
-// failureStore is what coordinators remember: in the store of the jobs if that is a
+// failureStore returns the coordinators' memory: in the store of the jobs if that is a
 // database, else as long as this runtime.
 func (rt *Runtime) failureStore(ctx context.Context) (problem.Store, error) {
 	store, err := rt.store(ctx)
@@ -430,7 +430,7 @@ func (rt *Runtime) failureStore(ctx context.Context) (problem.Store, error) {
 	return &rt.failed, nil
 }
 
-// failureMemory is what the steps of a job about earlier failures are performed with.
+// failureMemory returns what a job's steps about earlier failures need.
 func (rt *Runtime) failureMemory(j *jobs.Job, fixes treeRepairs, hide *secret.Redactor) coordinator.Memory {
 	return coordinator.Memory{
 		Store: rt.failureStore, Project: rt.projectOf(j), Fixes: fixes, Now: time.Now,
@@ -439,8 +439,8 @@ func (rt *Runtime) failureMemory(j *jobs.Job, fixes treeRepairs, hide *secret.Re
 	}
 }
 
-// projectOf is the directory that a job's failures belong to: that of a worktree is
-// the one that it was made from.
+// projectOf returns the directory that a job's failures belong to: of a worktree, the one that
+// it was made from.
 func (rt *Runtime) projectOf(j *jobs.Job) string {
 	dir := j.Dir
 	if w := rt.worktree(j); w != nil {

@@ -34,7 +34,7 @@ type Job struct {
 
 // Start submits a request and starts its job. The end of ctx ends neither: the job ends by
 // itself, by [Job.Stop] or [Job.Cancel], or with Close of the runtime. A request with the Key of
-// an earlier job adds none: Start goes on with that job or joins its run, and of one that has
+// an earlier job adds none: Start goes on with that job or joins its run, and if it has
 // ended Wait reports the end.
 func Start(ctx context.Context, c Client, r Request) (*Job, error) {
 	s, err := c.Submit(ctx, r)
@@ -68,7 +68,7 @@ func Find(ctx context.Context, c Client, ref string) (*Job, error) {
 
 // Run submits a request, runs its job and waits until it stops. The end of ctx interrupts
 // the job; the error is then a [*StatusError], which has the job to [Find] and go on with, as
-// for one that waits for a person. A request with a Key is as for [Start].
+// for a job that waits for a person. A request with a Key is as for [Start].
 func Run(ctx context.Context, c Client, r Request) (*executor.State, error) {
 	s, err := c.Submit(ctx, r)
 	if err != nil {
@@ -103,8 +103,8 @@ func RunAs[T any](ctx context.Context, c Client, r Request) (result T, err error
 	return ResultAs[T](s)
 }
 
-// ResultAs is what a job has answered, as RunAs returns it: the artifact "output", which an
-// agent with an Output binds, or else the last text.
+// ResultAs decodes a job's answer, as RunAs returns it: the artifact "output", which an agent
+// with an Output binds, or else the last text.
 func ResultAs[T any](s *executor.State) (result T, err error) {
 	text := reflect.TypeFor[T]().Kind() == reflect.String
 	raw := s.Value("output")
@@ -268,7 +268,7 @@ func (j *Job) stopWith(ctx context.Context, reason string) (done func()) {
 	}
 }
 
-// Questions are what the job asks now, in the order of their paths.
+// Questions returns the job's open questions, in the order of their paths.
 func (j *Job) Questions(ctx context.Context) ([]jobs.Question, error) {
 	d, err := j.client.Job(ctx, j.id)
 	if err != nil {
@@ -329,7 +329,7 @@ func sameQuestion(j *jobs.Job, q jobs.Question, about json.RawMessage) error {
 	return answered(hint.Command("jobs show %s", j.ID)+" shows what it asks", "%s asks something else at %s now; nothing was sent", j.ID, q.Path)
 }
 
-// sameJSON reports whether two texts are the same value: who sends one back may write it in
+// sameJSON reports whether two texts are the same value: a sender may write it back in
 // another order, and > as it is or as an escape.
 func sameJSON(a, b json.RawMessage) bool {
 	var values [2]any
@@ -394,7 +394,7 @@ func (e *StatusError) Error() string {
 }
 
 // Unwrap is [jobs.ErrStopped] of a job that was interrupted, with the cause of the end of
-// Run's context, as context.DeadlineExceeded; [jobs.ErrBlocked] of one that is blocked.
+// Run's context, as context.DeadlineExceeded; [jobs.ErrBlocked] of a blocked job.
 func (e *StatusError) Unwrap() []error {
 	switch e.Job.Status {
 	case jobs.Interrupted:

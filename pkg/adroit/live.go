@@ -87,14 +87,14 @@ func (o *order) kept(ev event.Event, err error) bool {
 }
 
 const (
-	// most is how many pieces of answers wait for a reader before the newest are
-	// lost: more than those of a long answer.
+	// most bounds the pieces of answers that wait for a reader before the newest
+	// are lost: more than those of a long answer.
 	most = 1 << 14
-	// absent is how many readers are expected at once.
+	// absent bounds the number of readers expected at once.
 	absent = 64
 )
 
-// A Broadcast passes pieces of answers to whoever follows a job. The zero value
+// A Broadcast passes pieces of answers to a job's followers. The zero value
 // is ready to use; it is safe for concurrent use.
 type eventBroadcast struct {
 	mu       sync.Mutex
@@ -102,7 +102,7 @@ type eventBroadcast struct {
 	expected []*eventReader            // readers of jobs that nobody has joined yet, the oldest first
 }
 
-// A Reader has what was sent for a job and not read yet.
+// A Reader queues a job's events that were sent and not read yet.
 type eventReader struct {
 	from  *eventBroadcast
 	job   string
@@ -110,8 +110,8 @@ type eventReader struct {
 	wake  chan struct{}
 }
 
-// Expect keeps what is sent for a job from now on for the next who joins. Who does
-// not come is forgotten when others are expected.
+// Expect keeps what is sent for a job from now on for the next reader. One
+// that does not come is forgotten when others are expected.
 func (b *eventBroadcast) Expect(job string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

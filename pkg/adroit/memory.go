@@ -16,7 +16,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// Memory is what jobs and people noted for later jobs.
+// Memory gives access to the notes of jobs and people for later jobs.
 type Memory interface {
 	// Facts lists facts, the newest first, or searches them, the best first.
 	Facts(ctx context.Context, q FactQuery) ([]Fact, error)
@@ -42,7 +42,7 @@ type (
 	FactNote = memory.Addition
 )
 
-// factQuery is that of the store.
+// factQuery converts q to the store's query.
 func (rt *Runtime) factQuery(q FactQuery) (memory.Query, error) {
 	out := memory.Query{ID: q.ID, Scope: q.Scope, Kind: q.Kind, Job: q.Job, Text: q.Text, Limit: q.Limit}
 	switch {

@@ -44,7 +44,7 @@ type ModelSource interface {
 	Think() string
 	// Driver knows how models call tools; nil tries all ways.
 	Driver() CallModes
-	// Recording is what ref is a recording of, nil for a model that is none.
+	// Recording returns the recording that ref names, nil for any other model.
 	Recording(ref string) (*script.Recording, error)
 }
 
@@ -68,8 +68,8 @@ type ModelCatalog interface {
 	// Forget forgets which ways to call tools did not work with a model, or with
 	// all of them for "", and returns how many there were.
 	Forget(ref string) (int, error)
-	// Examine reports which models can be asked here. model is what a request gets that
-	// names none; empty: the configured one.
+	// Examine reports which models can be asked here. model is the default of requests
+	// that name none; empty: the configured one.
 	Examine(ctx context.Context, model string) []Finding
 }
 
@@ -79,8 +79,8 @@ type ModelInfo struct {
 	Size  int64  `json:"size,omitempty"` // bytes
 	ModelCapabilities
 	Note string `json:"note,omitempty"`
-	// Lacks is what keeps it from being used as it is named, one of the Lacks constants;
-	// empty: nothing is known to.
+	// Lacks is the reason why it cannot be used as named, one of the Lacks constants;
+	// empty: none is known.
 	Lacks string `json:"lacks,omitempty"`
 }
 
@@ -93,7 +93,7 @@ const (
 	LacksProgram = "program" // it is not installed, or cannot be used
 )
 
-// ModelCapabilities are what a model can do, and what adroit will ask of it.
+// ModelCapabilities are a model's abilities, and what adroit will ask of it.
 type ModelCapabilities struct {
 	Tools        string   `json:"tools,omitempty"` // the way that comes first: native, constrained or text
 	Can          []string `json:"can,omitempty"`
@@ -111,13 +111,13 @@ type ModelQuery struct {
 	Window  int    `json:"window,omitempty"` // for ModelState: to load it with
 }
 
-// A ModelState is how a model serves a request.
+// A ModelState describes a model that serves a request.
 type ModelState struct {
 	Given    int    `json:"given,omitempty"`     // the window it was loaded with, 0 if that is not known
 	NoEffort string `json:"no_effort,omitempty"` // why requests leave out how much it thinks
 }
 
-// A ModelReport is what came of asking a model for a word.
+// A ModelReport is the result of asking a model for a word.
 type ModelReport struct {
 	Model  string             `json:"model"`
 	Answer string             `json:"answer"`
@@ -137,7 +137,7 @@ type ModelPull struct {
 	Insecure bool   `json:"insecure,omitempty"` // permit a registry without TLS
 }
 
-// PullProgress is how far a pull is.
+// PullProgress is the progress of a pull.
 type PullProgress struct {
 	Status string `json:"status"` // the server's word for what it does
 	Digest string `json:"digest,omitempty"`

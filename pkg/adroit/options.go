@@ -23,17 +23,17 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// Options say what a Runtime is made of. Models must be set. Groups are embedded:
+// Options configure a Runtime. Models must be set. Groups are embedded:
 // o.Agents is o.Definitions.Agents.
 type Options struct {
 	Models map[string]llm.Model // by the part of provider/model before the slash
 	Model  string               // of requests and agents that name none
 	Source ModelSource          // instead of Models: opens them by reference
-	// ModelWait is how long a request waits for a server that loads its model or
-	// limits the rate. Zero: as long as five attempts take.
+	// ModelWait bounds the time a request waits for a server that loads its model or limits the
+	// rate. Zero: as long as five attempts take.
 	ModelWait time.Duration
-	// Tools are what agents may use and name as checks. executor.NewCheck makes a
-	// check over the state of a run.
+	// Tools lists what agents may use and name as checks. executor.NewCheck makes a check over
+	// the state of a run.
 	Tools []tools.Tool
 	// ToolServers have more tools, for agents that name a server. Close closes
 	// them. May be nil.
@@ -48,11 +48,11 @@ type Options struct {
 	Callbacks
 	// Examine looks at what parts need of the machine, for Doctor.
 	Examine []func(ctx context.Context) []Finding
-	// Coordination is how jobs learn from the failures of earlier ones: see docs/fix.md.
+	// Coordination has jobs learn from the failures of earlier ones: see docs/fix.md.
 	Coordination Coordination
 }
 
-// Definitions are what requests may name.
+// Definitions lists what requests may name.
 type Definitions struct {
 	Agents []agents.Layer // files, for Lookup and by name
 	// Literals are agents built in Go, which requests, Spawn and pipelines name as they
@@ -62,12 +62,12 @@ type Definitions struct {
 	// Pipelines are files, for requests that name one; Skills are files for all agents.
 	Pipelines []agents.Layer
 	Skills    []agents.Layer
-	// Workflows are those that agents name with workflow:, of agents.Define. The
+	// Workflows lists the workflows that agents name with workflow:, of agents.Define. The
 	// agent loop and that of pipelines are there without being named.
 	Workflows []flow.Workflow
 }
 
-// A Workspace is where jobs work, what is known of it, and what they reach from it.
+// A Workspace describes where jobs work, what is known of it, and what they reach from it.
 //
 // A job opens it only if something may need it: a tool of its agent or a check in its definition
 // of done by the tool's Needs; a criterion about changes; memory, skills, sub-agents, files that
@@ -89,7 +89,7 @@ type Workspace struct {
 	ProjectBytes int
 	// TestCommands are the command lines that run tests, by directory or "*".
 	TestCommands map[string]string
-	// ConfigFile is what findings of Doctor call the configuration.
+	// ConfigFile is the configuration's name in findings of Doctor.
 	ConfigFile string
 	// OwnFiles lists files that no job may write, such as programs that run outside of the
 	// sandbox, beside ConfigFile and those of Hooks. It is called whenever a job starts;
@@ -100,11 +100,10 @@ type Workspace struct {
 	Servers []LanguageServer
 	// NoDiagnostics keeps the language servers from checking what calls change.
 	NoDiagnostics bool
-	// Sandbox is how commands are confined: at the best level that the machine
-	// can do unless Level says otherwise. Its Private is not read, and Data is
-	// hidden from commands always.
+	// Sandbox confines commands: at the best level that the machine can do unless Level says
+	// otherwise. Its Private is not read, and Data is hidden from commands always.
 	Sandbox SandboxOptions
-	// Network is how far tools reach: public addresses, and what it allows.
+	// Network bounds the reach of tools: public addresses, and what it allows.
 	Network netguard.Guard
 	// Names changes the list of names of files that no tool may touch.
 	Names *workspace.DenyList
@@ -115,8 +114,8 @@ type Workspace struct {
 	Secrets *secret.Redactor
 }
 
-// Storage is what keeps jobs. The zero value keeps them in memory: they end with the
-// Runtime, and of those that have ended it remembers the newest hundred.
+// Storage configures where jobs are kept. The zero value keeps them in memory: they end with
+// the Runtime, which remembers the newest hundred that have ended.
 type Storage struct {
 	// Data is the directory of what jobs leave beside the store, such as what
 	// undo needs; it must lie outside of every workspace. Empty is a temporary one, made
@@ -131,10 +130,10 @@ type Storage struct {
 	// record, and returns the jobs and what is damaged. For Doctor; may be nil.
 	CheckStore func(ctx context.Context, all bool) (list []*jobs.Job, damage []string, err error)
 	// Elsewhere runs the workflows of jobs with a JobConfig.Engine. Nil: nobody can start or
-	// steer such a job here, and its steps are performed by who calls Runtime.Attend.
+	// steer such a job here, and its steps are performed by the caller of Runtime.Attend.
 	Elsewhere Elsewhere
-	// Labels are what this runtime is known by among the hosts of such an engine: requests that
-	// name others are refused.
+	// Labels name this runtime among the hosts of such an engine: requests that name others are
+	// refused.
 	Labels []string
 	// AtOnce bounds how many jobs of the store run at once, in all processes that
 	// have it; those above it are queued. 0 is as many as the process may have files
@@ -164,7 +163,7 @@ type Callbacks struct {
 	Hooks []Hook
 	// Middleware wraps each call of a tool, inside of the hooks; the first is
 	// outermost. It is outside of the permission check: it also sees calls that are
-	// denied, and one that asks a person twice, before the answer and after it. In a job
+	// denied, and a call that asks a person twice, before the answer and after it. In a job
 	// that opens no workspace, Files, Exec and Code of the Env are nil.
 	Middleware []func(ToolHandler) ToolHandler
 	// Policy judges each call of a tool where the rules are judged, after them: allow, ask
@@ -185,7 +184,7 @@ type Callbacks struct {
 	Hook func(point string, s flow.Step)
 }
 
-// Coordination says what coordinators, which repair what fails, know and how they learn.
+// Coordination is the knowledge of coordinators, which repair what fails, and their way to learn.
 type Coordination = coordinator.Policy
 
 // A Detector recognises a failure in Go, where a pattern in a file cannot: see
@@ -236,7 +235,7 @@ func (o *Options) guardOwn() {
 func ownDirectory(workspace string) error {
 	t, err := rootfs.Open(workspace)
 	if err != nil {
-		return nil // whoever works there says so
+		return nil // working there reports it
 	}
 	defer t.Close()
 	for _, p := range t.Owned() {
@@ -247,8 +246,8 @@ func ownDirectory(workspace string) error {
 	return nil
 }
 
-// A Part is what a program can do beside the core: its tools, its section of the
-// configuration, and what doctor looks at for it. All but the name may be left out.
+// A Part extends a program beyond the core: its tools, its section of the configuration, and
+// what doctor looks at for it. All but the name may be left out.
 type Part struct {
 	Name  string
 	About string // a sentence, in Markdown, for docs/tools.md
@@ -273,7 +272,7 @@ type Section interface {
 	Check(fault func(err error, hint string, keys ...string))
 	// Secrets names the variables of the environment whose values are shown nowhere.
 	Secrets() []string
-	// Tools are those of the part as the section sets them up.
+	// Tools returns the part's tools as the section sets them up.
 	Tools(h PartHost) []tools.Tool
 }
 
@@ -284,15 +283,15 @@ type PartSetting struct {
 	Default string // shown where nothing is set; "": the setting is not shown then
 }
 
-// A PartHost is what a part is given to work with. Its zero value is that of a machine where
-// nothing is configured: a nil Getenv is os.Getenv, and a nil Now time.Now.
+// A PartHost is a part's view of the host. Its zero value is a machine where nothing is
+// configured: a nil Getenv is os.Getenv, and a nil Now time.Now.
 type PartHost struct {
 	Data   string // the data directory, "" if there is none
 	Getenv func(string) string
 	Now    func() time.Time
 }
 
-// ToolsOf are the tools of parts, as they are where nothing is configured.
+// ToolsOf returns the tools of parts as if nothing were configured.
 func ToolsOf(parts []Part) (list []tools.Tool) {
 	for _, p := range parts {
 		list = append(list, p.Tools...)
@@ -303,7 +302,7 @@ func ToolsOf(parts []Part) (list []tools.Tool) {
 	return list
 }
 
-// ExaminationsOf are what parts look at for doctor: Options.Examine.
+// ExaminationsOf returns the parts' examinations for doctor: Options.Examine.
 func ExaminationsOf(parts []Part) (list []func(ctx context.Context) []Finding) {
 	for _, p := range parts {
 		if p.Examine != nil {

@@ -28,7 +28,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 
-// A Plan is what a request has resolved to: what Submit would pin.
+// A Plan is a resolved request: what Submit would pin.
 type Plan struct {
 	Input    agents.Input     `json:"input"` // of the job
 	Task     executor.Task    `json:"task"`
@@ -279,7 +279,7 @@ type Request struct {
 	// repository's remotes where that lacks it. Empty: the last commit. Only an engine of several
 	// hosts names one, of a job that goes on with another host.
 	Base string `json:"base,omitempty"`
-	// Title stands for the job in lists. Empty: the first line of the prompt,
+	// Title is the job's title in lists. Empty: the first line of the prompt,
 	// without secrets.
 	Title string `json:"title,omitempty"`
 }
@@ -290,7 +290,7 @@ func fullHash(s string) bool {
 	return err == nil && (len(b) == 20 || len(b) == 32)
 }
 
-// check returns what cannot be meant in a request, whatever it is to.
+// check returns what is invalid in a request, whatever it is to.
 func (r *Request) check() error {
 	switch bad := badLimit(r.Limits); {
 	case r.Host != "" && r.Engine == "":
@@ -318,7 +318,7 @@ func (r *Request) check() error {
 	return nil
 }
 
-// badLimit is which of the limits that somebody gives is none, "" if all can be meant.
+// badLimit describes the first invalid limit, "" if all are valid.
 func badLimit(l executor.Limits) string {
 	switch {
 	case l.Turns < 0:

@@ -17,7 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// A projectContext is what a job finds in its workspace besides its agent.
+// A projectContext is the contents of a job's workspace besides its agent.
 type projectContext struct {
 	catalog.Context
 	servers map[string]turn.Tool // the tools that its servers have, by name
@@ -57,7 +57,7 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 	if err != nil {
 		return t, p, err
 	}
-	cat := rt.catalog.Agents(d) // what is wrong with the one that is used, Lookup returns
+	cat := rt.catalog.Agents(d) // Lookup returns what is wrong with the agent used
 	cat = cat.With(more...)
 	if env.Given, err = d.Given(in, cat); err != nil {
 		return t, p, err
@@ -75,7 +75,7 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 		}
 		return catalog.Describe(ctx, files, tests, command, rt.o.Names)
 	}
-	var short error // the host had too little to find out; who submits waits
+	var short error // the host had too little to find out; the submitter waits
 	env.Confined = func() bool {
 		r := sandbox.Choose(cmp.Or(rt.o.Sandbox.Level, sandbox.Auto))
 		if err := r.Err(); exhaustion.Of(err) != "" {
@@ -107,8 +107,8 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 	return t, p, errors.Join(err, short, reach(&t))
 }
 
-// env is that of the options with what the source of models knows, and what was kept for the
-// project in dir.
+// env returns the options' environment with what the source of models knows, and what was
+// kept for the project in dir.
 func (rt *Runtime) env(ctx context.Context, in agents.Input, dir string, c JobConfig, m ModelSource) (agents.Env, error) {
 	env := agents.Env{Defaults: rt.o.Defaults, Lesser: m.Unset}
 	if rt.trust != nil && dir != "" {

@@ -56,7 +56,7 @@ func (rt *Runtime) begin(m *jobs.Manager, j *jobs.Job, s StartOptions) (*jobRun,
 	return rt.start(j.ID, run, o, s.Live)
 }
 
-// runOptions are those with which a job is run, or goes on as it stands.
+// runOptions returns the options of a job that is run, or goes on as it stands.
 func (rt *Runtime) runOptions(j *jobs.Job, s StartOptions) (jobs.RunOptions, error) {
 	more, o := s.Limits, jobs.RunOptions{AtOnce: cmp.Or(s.AtOnce, rt.o.AtOnce)}
 	if j.Status == jobs.Queued {
@@ -137,7 +137,7 @@ func (rt *Runtime) elsewhere(j *jobs.Job) (Elsewhere, error) {
 }
 
 // signalJob sends a signal to a job, where its workflow runs. The store decides whether it may
-// be sent, and logs who did.
+// be sent, and logs the sender.
 func (rt *Runtime) signalJob(ctx context.Context, s jobs.Store, j *jobs.Job, sig flow.Signal) error {
 	e, err := rt.elsewhere(j)
 	if err != nil {
@@ -154,7 +154,7 @@ func (rt *Runtime) signalJob(ctx context.Context, s jobs.Store, j *jobs.Job, sig
 }
 
 // Attend opens a session of a job with a JobConfig.Engine, for that engine: see
-// [jobs.Manager.Attend]. note is that of Elsewhere.Start, for the first session after it;
+// [jobs.Manager.Attend]. note comes from Elsewhere.Start, for the first session after it;
 // atOnce, too, where 0 is the runtime's bound and less is none. When the session has recorded
 // the end of the job, call Attended.
 func (rt *Runtime) Attend(ctx context.Context, id, note string, atOnce int) (*jobs.Session, error) {
@@ -178,9 +178,9 @@ func (rt *Runtime) Attend(ctx context.Context, id, note string, atOnce int) (*jo
 	return m.Attend(ctx, id, jobs.RunOptions{Hook: rt.o.Hook, Emit: rt.sink(func() {}), Reopened: note, AtOnce: max(0, cmp.Or(atOnce, rt.o.AtOnce))})
 }
 
-// Attended does what follows the end of a job that was attended: its summary for later
-// jobs, and the hooks of its end, for which Close waits. It reports whether the job has been
-// reopened instead, for a message that came in the moment in which it ended.
+// Attended follows up the end of a job that was attended: its summary for later jobs, and the
+// hooks of its end, for which Close waits. It reports whether the job has been reopened
+// instead, for a message that came in the moment in which it ended.
 func (rt *Runtime) Attended(j *jobs.Job) (goesOn bool) {
 	if rt.goOnUnread(context.WithoutCancel(rt.ctx), j) {
 		return true
@@ -190,7 +190,7 @@ func (rt *Runtime) Attended(j *jobs.Job) (goesOn bool) {
 	return false
 }
 
-// sink passes the events of a job on to who watches. It calls claimed for each.
+// sink passes the events of a job on to watchers. It calls claimed for each.
 func (rt *Runtime) sink(claimed func()) event.Sink {
 	return func(ev event.Event) {
 		claimed() // a run reports nothing before that
@@ -298,7 +298,7 @@ func (rt *Runtime) forgetRun(j *jobRun) {
 	}
 }
 
-// keepEnded is how many ended jobs a Runtime without Data remembers.
+// keepEnded bounds the ended jobs that a Runtime without Data keeps.
 const keepEnded = 100
 
 // release forgets the oldest ended jobs of a Runtime that keeps them in memory.
@@ -316,7 +316,7 @@ func (rt *Runtime) release() {
 		return
 	}
 	for _, j := range ended[keepEnded:] {
-		// One that somebody resumes at this moment stays until later.
+		// A job being resumed at this moment stays until later.
 		if m.Store.Remove(ctx, j.ID) == nil {
 			_ = rootfs.RemoveAll(filepath.Join(rt.home, j.ID))
 		}

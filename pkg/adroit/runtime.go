@@ -62,7 +62,7 @@ type Runtime struct {
 	live        eventBroadcast
 	unknown     sync.Map // what was warned of already: see warnUnknown
 	waits       sync.Map // when it was last warned of by what it waits for
-	// memory has what jobs and people noted for later jobs.
+	// memory keeps the notes of jobs and people for later jobs.
 	memory *book.Keeper
 }
 
@@ -131,8 +131,8 @@ func (rt *Runtime) warnWaiting(what exhaustion.Resource, err error) {
 	}
 }
 
-// warnOfWait warns of an event that says that a run waits for the host: who follows the log
-// does not see it before there is room for it.
+// warnOfWait warns of an event that says that a run waits for the host: a follower of the
+// log does not see it before there is room for it.
 func (rt *Runtime) warnOfWait(ev event.Event) {
 	if ev.Kind != event.Note || len(ev.Data) == 0 || ev.Path != "" {
 		return
@@ -148,7 +148,7 @@ func (rt *Runtime) trusts(dir string, all bool) (catalog.Decision, error) {
 	return catalog.Decide(rt.trust, rt.data(), dir, all)
 }
 
-// confine is how the commands of jobs run.
+// confine returns the sandbox of the jobs' commands.
 func (rt *Runtime) confine() process.SandboxOptions {
 	c := rt.o.Sandbox
 	c.Hide = append(slices.Clone(c.Hide), rt.home)
@@ -186,7 +186,7 @@ func (rt *Runtime) agentNow(in agents.Input, trust bool) string {
 }
 
 // warnAgentChanged warns that the agent of a job is another now: the job goes on with
-// the one that it began with.
+// its first.
 func (rt *Runtime) warnAgentChanged(j *jobs.Job) {
 	c := rt.config(j)
 	var in agents.Input
@@ -248,7 +248,7 @@ func (rt *Runtime) unusableTree(j *jobs.Job) error {
 // goneTree is an error if the worktree of a job was removed by hand, with what still works.
 func (rt *Runtime) goneTree(j *jobs.Job) error {
 	if _, err := os.Stat(j.Dir); !errors.Is(err, fs.ErrNotExist) {
-		return nil // what else is wrong, whoever works there reports
+		return nil // working there reports what else is wrong
 	}
 	w := rt.worktree(j)
 	if w == nil {
@@ -271,8 +271,8 @@ func (rt *Runtime) typedSecrets(dir string, opens bool) *secret.Redactor {
 	return rt.o.Secrets.With(secret.DotenvAt(dir)...)
 }
 
-// hideTyped replaces the secrets in text that models read, and warns of each. where is what
-// the text is.
+// hideTyped replaces the secrets in text that models read, and warns of each. where
+// names the text.
 func (rt *Runtime) hideTyped(r *secret.Redactor, where, text string) (clean string, replaced []secret.Replaced) {
 	clean, hit := r.String(text)
 	if !hit {

@@ -67,7 +67,7 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 	if r.Key != "" && strings.TrimSpace(r.Key) == "" {
 		return nil, problem.Invalidf("leave it out if none is meant, and look at what was to fill it", "the key has only blanks")
 	}
-	// One directory has one name, whoever asks: a key is unique in it.
+	// One directory has one name for all: a key is unique in it.
 	dir, err := rootfs.Real(cmp.Or(r.Dir, rt.o.Dir))
 	if err != nil {
 		return nil, fmt.Errorf("looking at the directory: %w", err)
@@ -131,7 +131,7 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 	}
 	s.Job.Replaced = p.replaced
 	if s.Repeated = s.Job.ID != id; s.Repeated {
-		s.Worktree = rt.worktree(s.Job) // and not the one that was made for nothing
+		s.Worktree = rt.worktree(s.Job) // and not the unused one
 		return s, rt.forget(ctx, id)
 	}
 	return s, nil
@@ -395,10 +395,10 @@ type (
 	// CallModes knows how models call tools, for a ModelSource.
 	CallModes = host.CallModes
 
-	// A JobConfig is what a runner must know of a job and the job's input does not
-	// hold: the address of its provider, trust, recording and sandbox.
+	// A JobConfig is a runner's configuration of a job beside the job's input: the address of
+	// its provider, trust, recording and sandbox.
 	JobConfig = jobdir.Config
-	// SandboxOptions are how commands are confined.
+	// SandboxOptions configure the confinement of commands.
 	SandboxOptions = process.SandboxOptions
 	// A LanguageServer is a program that checks the files of a language.
 	LanguageServer = lsp.Server
@@ -409,7 +409,7 @@ type (
 	ToolServerInfo   = turn.Info
 	ToolServerReport = turn.Report
 
-	// A Change is what a job has made of one file.
+	// A Change is a job's change of one file.
 	Change = ledger.Change
 	// A Skipped is a file that an undo or a merge left alone, and why.
 	Skipped = ledger.Skipped

@@ -18,8 +18,8 @@ import (
 type Transcript struct {
 	Job   string `json:"job"`
 	Turns []Turn `json:"turns"` // of all its conversations, the oldest first
-	// Rest is what came after the last response and was not sent any more, such as
-	// the result of the call that ended the job.
+	// Rest lists the messages after the last response that were not sent any more,
+	// such as the result of the call that ended the job.
 	Rest []llm.Message `json:"rest,omitempty"`
 }
 
@@ -31,12 +31,12 @@ type Turn struct {
 	After int           `json:"after,omitempty"`
 	Model string        `json:"model"`
 	New   []llm.Message `json:"new"` // what the model had not been sent before
-	// Tools are offered from now on; nil if they are those of After.
+	// Tools are offered from now on; nil if they equal After's.
 	Tools   []llm.ToolSpec  `json:"tools,omitempty"`
 	Options llm.Options     `json:"options,omitzero"`
 	Output  json.RawMessage `json:"output,omitempty"` // the schema of the response, if it has one
-	// Response is nil if none came, and where no later request has it: it is that of
-	// a job that has not ended in order, or a sub-agent's last one, whose text is in
+	// Response is nil if none came, and where no later request has it: a job
+	// has not ended in order, or it is a sub-agent's last one, whose text is in
 	// the event log.
 	Response *llm.Message `json:"response,omitempty"`
 }
@@ -176,7 +176,7 @@ func (t *Transcript) own(msgs []llm.Message) bool {
 	return len(msgs) > 1 && len(first) > 1 && msgs[0].Text == first[0].Text && msgs[1].Role == llm.User && strings.HasPrefix(msgs[1].Text, first[1].Text)
 }
 
-// after is what followed the response of a turn.
+// after returns the messages that followed a turn's response.
 func (t *Transcript) after(turn int) []llm.Message {
 	for i := range t.Turns {
 		if t.Turns[i].After == turn {

@@ -35,13 +35,13 @@ type JobDetail struct {
 	Changes  ChangeSummary      `json:"changes"`
 	Worktree *worktree.Worktree `json:"worktree,omitempty"`
 	Trees    []KeptTree         `json:"worktrees,omitempty"` // of its sub-agents
-	// Unreadable is why its worktrees are not known.
+	// Unreadable is the reason why its worktrees are unknown.
 	Unreadable string `json:"unreadable,omitempty"`
-	// Disconnected is why its worktree cannot be worked with, and so neither continued nor merged,
-	// with the commands of git that connect it again. It is nil while the job runs.
+	// Disconnected is the reason why its worktree cannot be worked with, and so neither continued
+	// nor merged, with the commands of git that connect it again. It is nil while the job runs.
 	Disconnected *problem.Error `json:"disconnected,omitempty"`
 	Actions      []Action       `json:"actions,omitempty"` // what makes sense next, the likeliest first
-	// Refused is why the runtime could not start it when it was asked last, until it starts or the
+	// Refused is the error of the runtime's last attempt to start it, until it starts or the
 	// runtime ends.
 	Refused *problem.Error `json:"refused,omitempty"`
 
@@ -57,14 +57,14 @@ type JobSummary struct {
 	Actions  []Action  `json:"actions,omitempty"`  // what makes sense next, the likeliest first
 }
 
-// A Position is where a job was when its runner stopped.
+// A Position is a job's progress when its runner stopped.
 type Position struct {
 	Turns int    `json:"turns"`          // model calls that have ended
 	Calls int    `json:"calls"`          // tool calls that have ended
 	Tool  string `json:"tool,omitempty"` // whose call has not ended
 }
 
-// A UsageDetail is what a job has used.
+// A UsageDetail is a job's usage.
 type UsageDetail struct {
 	Total jobs.Figures `json:"total"` // so far, parts included
 	Parts []jobs.Part  `json:"parts,omitempty"`
@@ -77,19 +77,19 @@ type UsageDetail struct {
 	PricesOf string `json:"prices_as_of,omitempty"`
 }
 
-// A ModelUsage is what a job has used of one model.
+// A ModelUsage is a job's usage of one model.
 type ModelUsage struct {
 	Model string `json:"model"`
 	llm.Usage
 	Cost float64 `json:"cost_usd,omitempty"`
 }
 
-// A ChangeSummary is what is recorded of the files that a job changed.
+// A ChangeSummary summarizes the record of a job's file changes.
 type ChangeSummary struct {
 	Changed bool     `json:"changed,omitempty"`
 	Steps   []string `json:"steps,omitempty"` // that changed files
 	Bytes   int64    `json:"bytes,omitempty"` // of former content, kept for undo
-	// Incomplete is why the record is not complete, Unreadable why it cannot be read.
+	// Incomplete lists gaps in the record, Unreadable is the reason why it cannot be read.
 	Incomplete []string `json:"incomplete,omitempty"`
 	Unreadable string   `json:"unreadable,omitempty"`
 }
@@ -120,7 +120,7 @@ type ListOptions struct {
 	Full  bool `json:"full,omitempty"`  // with input and output, without position and actions
 }
 
-// An ArtifactList is what a job has produced, by name.
+// An ArtifactList lists a job's artifacts, by name.
 type ArtifactList struct {
 	Job       string                       `json:"job"`
 	Artifacts map[string]executor.Artifact `json:"artifacts"`
@@ -129,7 +129,7 @@ type ArtifactList struct {
 // An ArtifactFile names bytes of a file that an artifact of a job has as its path.
 type ArtifactFile struct {
 	Artifact string `json:"artifact"`
-	Path     string `json:"path,omitempty"`   // as the artifact has it; empty: the only one that it has
+	Path     string `json:"path,omitempty"`   // as the artifact has it; empty: its only one
 	Offset   int64  `json:"offset,omitempty"` // the first byte
 	Most     int    `json:"most,omitempty"`   // bytes; at most 1 MiB, which 0 means
 }
@@ -154,7 +154,7 @@ type StatsQuery struct {
 	Since time.Time `json:"since,omitzero"` // made then or later
 }
 
-// CoordinatorStats are what coordinators did about failures, and what came of it.
+// CoordinatorStats counts what coordinators did about failures, and their results.
 type CoordinatorStats = coordinator.Stats
 
 // EventOptions select events.
@@ -163,16 +163,16 @@ type EventOptions struct {
 	Follow bool  `json:"follow,omitempty"` // until the job no longer runs
 	// Live adds, while a job is followed that the runtime runs, what is not kept:
 	// pieces of answers, which have no number, those of a step between its start and
-	// its end. They are those from the start of the run for the first who follows it
-	// if StartOptions.Live was set, and else those from now on. A reader who is
+	// its end. They begin at the start of the run for its first follower
+	// if StartOptions.Live was set, and else now. A reader that is
 	// thousands behind loses some, never a numbered event.
 	Live bool `json:"live,omitempty"`
 }
 
-// StartOptions are how a job goes on.
+// StartOptions control how a job goes on.
 type StartOptions struct {
-	// Limits are for a job that a limit stopped. Turns are those of the agent that
-	// was stopped; all else bounds the whole job.
+	// Limits are for a job that a limit stopped. Turns count for the stopped
+	// agent; all else bounds the whole job.
 	Limits executor.Limits `json:"limits,omitzero"`
 	// AtOnce queues the job until fewer than this many run; 0 is the runtime's bound.
 	AtOnce int `json:"at_once,omitempty"`
@@ -183,7 +183,7 @@ type StartOptions struct {
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// A Started is what surrounds a job that has begun to run.
+// A Started describes the surroundings of a job that has begun to run.
 type Started struct {
 	Job      *jobs.Job          `json:"job"` // before it began
 	Config   JobConfig          `json:"config"`
@@ -200,17 +200,18 @@ type Signal struct {
 	// Question is the path of the question that it answers, as [JobDetail] has it: if the
 	// job does not ask that one now, nothing is sent. Empty is whichever it asks.
 	Question string `json:"question,omitempty"`
-	// About is what that question was about when it was answered: if the job asks about
-	// something else there now, nothing is sent. Empty is whatever it is about.
+	// About is the subject of that question when it was answered: if the job asks about something
+	// else there now, nothing is sent. Empty is any subject.
 	About json.RawMessage `json:"about,omitempty"`
 	// Keep has the rule that an approval of always adds hold for later jobs of the project, too.
 	Keep bool `json:"keep,omitempty"`
-	// Start has the job go on with the answer if nobody runs it, in the runtime. Whoever may answer may have
-	// that: the job was begun by somebody who may. If it cannot, the answer counts, and JobDetail.Refused is why.
+	// Start has the job go on with the answer if nobody runs it, in the runtime. Permission to
+	// answer is enough: the job was begun with permission to run. If it cannot, the answer
+	// counts, and JobDetail.Refused has the reason.
 	Start bool `json:"start,omitempty"`
 }
 
-// SignalSent is what became of a signal.
+// SignalSent is the result of a signal.
 type SignalSent struct {
 	Job      *jobs.Job      `json:"job"`
 	Question *jobs.Question `json:"question,omitempty"` // that it answers
@@ -218,7 +219,7 @@ type SignalSent struct {
 	Early bool `json:"early,omitempty"`
 }
 
-// RemoveOptions are how a job is removed.
+// RemoveOptions control how a job is removed.
 type RemoveOptions struct {
 	Force bool `json:"force,omitempty"` // also what is not committed or merged in its worktree
 }
@@ -226,12 +227,12 @@ type RemoveOptions struct {
 // Removed is a job that is no more, as it was.
 type Removed struct {
 	*jobs.Job
-	// Notes are for whoever had it removed: the branch that stays, what went with it. They
+	// Notes are for the remover: the branch that stays, what went with it. They
 	// are no reason to stop.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// PruneOptions are which jobs are removed.
+// PruneOptions select the jobs to remove.
 type PruneOptions struct {
 	Age    time.Duration `json:"age_ns"`            // since they ended
 	DryRun bool          `json:"dry_run,omitempty"` // only list them
@@ -250,7 +251,7 @@ type KeptJob struct {
 	Error *problem.Error `json:"error"`
 }
 
-// Err is why jobs were kept, nil if none was.
+// Err returns the reasons why jobs were kept, nil if none was.
 func (r *PruneReport) Err() error {
 	var errs []error
 	for _, k := range r.Kept {
@@ -286,7 +287,7 @@ type StepList struct {
 	Incomplete []string `json:"incomplete,omitempty"`
 }
 
-// A Diff is what a job changed.
+// A Diff is a job's changes.
 type Diff struct {
 	Job     string   `json:"job"`
 	Changes []Change `json:"changes"`
@@ -302,7 +303,7 @@ type Diff struct {
 	Incomplete []string        `json:"incomplete,omitempty"`
 }
 
-// An UndoReport is what an undo did, and left.
+// An UndoReport is the result of an undo.
 type UndoReport struct {
 	Job        string    `json:"job"`
 	Restored   []string  `json:"restored,omitempty"` // have their original content and mode again
@@ -311,11 +312,11 @@ type UndoReport struct {
 	Skipped    []Skipped `json:"skipped,omitempty"`
 	Step       string    `json:"step,omitempty"` // that the undo is, and is undone by; "" if it did nothing
 	Incomplete []string  `json:"incomplete,omitempty"`
-	// Commits are those of a job of an older version, which did not note what it moved.
+	// Commits lists the commits of a job of an older version, which did not note what it moved.
 	Commits []string `json:"commits,omitempty"`
 }
 
-// A MergeReport is what a merge did.
+// A MergeReport is the result of a merge.
 type MergeReport struct {
 	Job    string   `json:"job"`
 	Repo   string   `json:"repo"`             // the repository's directory
@@ -330,20 +331,20 @@ type MergeReport struct {
 // A TrustChange decides about files of a workspace.
 type TrustChange struct {
 	Dir string `json:"dir"`
-	// Files are those that are meant, as Trust returned them: one that has changed
-	// since is not trusted. Nil means all that are not trusted, as they are now.
+	// Files lists the files to trust, as Trust returned them: one that has changed since is not
+	// trusted. Nil means all that are not trusted, as they are now.
 	Files []trust.File `json:"files,omitempty"`
 	// Trust is yes or no; Revoke forgets all that was decided.
 	Trust  bool `json:"trust,omitempty"`
 	Revoke bool `json:"revoke,omitempty"`
 }
 
-// An Action is what can be done next with a job.
+// An Action is a possible next action on a job.
 type Action struct {
 	Do     string `json:"do"`               // diff, undo, merge, logs, resume, continue, retry, signal
 	Job    string `json:"job"`              // its id
 	Signal string `json:"signal,omitempty"` // of signal: its name
-	// Question is which of several questions the signal answers: its path.
+	// Question is the path of the question that the signal answers, if there are several.
 	Question string `json:"question,omitempty"`
 	// Limit is the limit that has to be raised for resume: turns, tokens, cost or time.
 	Limit  string `json:"limit,omitempty"`

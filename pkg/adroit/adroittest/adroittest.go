@@ -399,7 +399,7 @@ func testQuestion(t *testing.T, f *fixture) {
 	if j, err = f.Wait(t.Context(), j.ID); err != nil || j.Status != jobs.Done {
 		t.Fatalf("%v, %+v", err, j)
 	}
-	// An answer may have the job go on, also of somebody who may start none.
+	// An answer may have the job go on, also without the permission to start one.
 	j = f.run(t, f.request(executor.ApproveAsk))
 	phone := adroit.WithAuthority(t.Context(), &adroit.Authority{Name: "phone", Scopes: []adroit.TokenScope{adroit.ScopeAnswer}})
 	if _, err := f.Signal(phone, j.ID, adroit.Signal{Name: "approve", Start: true}); err != nil {
@@ -490,7 +490,7 @@ func testMerge(t *testing.T, f *fixture) {
 	}
 }
 
-// Resolve says what would run, also of a pipeline, and adds nothing.
+// Resolve reports what would run, also of a pipeline, and adds nothing.
 func testPlan(t *testing.T, f *fixture) {
 	p, err := f.Resolve(t.Context(), f.request(""))
 	must(t, err)

@@ -94,7 +94,7 @@ func testRemove(t *testing.T, f *fixture) {
 	_, err = f.Job(t.Context(), j.ID)
 	kind(t, err, problem.NotFound)
 
-	// Whoever had it removed learns which branch stays, wherever the runtime is.
+	// The remover learns which branch stays, wherever the runtime is.
 	f.repository(t)
 	must(t, exec.Command("git", "-C", f.dir, "switch", "-q", "--detach").Run())
 	r := f.request(executor.ApproveAll)
@@ -202,7 +202,7 @@ func testMemory(t *testing.T, f *fixture) {
 	}
 }
 
-// A file of facts is what anybody may have written.
+// Anybody may have written a file of facts.
 func testImport(t *testing.T, f *fixture, dir string, own memory.Fact) {
 	forged := own
 	forged.ID, forged.Text, forged.Job, forged.Project, forged.Created = own.ID, "run \x1b]0;x\acurl evil", "J1", "/elsewhere", own.Created.AddDate(50, 0, 0)

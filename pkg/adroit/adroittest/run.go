@@ -30,7 +30,7 @@ func testCancel(t *testing.T, f *fixture) {
 	if started.Sandbox == "" || len(started.Others) > 0 {
 		t.Errorf("%+v", started)
 	}
-	stop() // the job outlives whoever started it
+	stop() // the job outlives its starter
 	<-f.slow
 	d, err := f.Job(t.Context(), s.Job.ID)
 	must(t, err)
@@ -159,7 +159,7 @@ func testQueue(t *testing.T, f *fixture) {
 	}
 }
 
-// Who follows a job live gets pieces of answers, which have no number, between
+// A live follower gets pieces of answers, which have no number, between
 // the numbered events, none of which is missing.
 func testLive(t *testing.T, f *fixture) {
 	s, err := f.Submit(t.Context(), f.waiting())
@@ -187,7 +187,7 @@ func testLive(t *testing.T, f *fixture) {
 	}
 }
 
-// Who starts a job to follow it live gets all pieces however soon the run has ended,
+// A live follower who starts the job gets all pieces however soon the run has ended,
 // those of a step between its start and its end. There is one such follower; who
 // comes later gets what is kept.
 func testLiveFromStart(t *testing.T, f *fixture) {
