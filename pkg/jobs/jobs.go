@@ -140,9 +140,9 @@ type Job struct {
 	// Lease names the job's runner, also while the job waits for a place; the zero value
 	// means that there is none.
 	Lease Lease `json:"lease,omitzero"`
-	// Questions are the awaiting steps that have no answer yet, in the order of
-	// their paths; one that a queued signal will answer is none any more. Only Find
-	// and a Query that asks for them fill them in.
+	// Questions are the awaiting steps that have no answer yet, in the order of their
+	// paths, without those that a queued signal will answer. Only Find and a Query that
+	// asks for them fill them in.
 	Questions []Question `json:"questions,omitempty"`
 	// Signals were sent and not received yet, the oldest first. They come with
 	// Questions.
@@ -185,7 +185,7 @@ type Query struct {
 	ID     string
 	Status []Status
 	Agent  string
-	// Workflow is the name of the one that runs the job.
+	// Workflow is the name of the job's workflow.
 	Workflow string
 	Prefix   string // of the id
 	Limit    int
@@ -241,10 +241,10 @@ type Store interface {
 	// Events replays the events of job after the given number and then, if
 	// follow is set, waits for more until the job is no longer running.
 	Events(ctx context.Context, job string, after int64, follow bool) iter.Seq2[event.Event, error]
-	// AllEvents replays the events of all jobs, those of other processes included, each with its
-	// ID, after the given one and then, if follow is set, waits for more until ctx ends. A negative
-	// after is how many of the last it begins with. IDs grow in the order in which readers see
-	// the events, and are not used again when a job is removed.
+	// AllEvents replays the events of all jobs, those of other processes included, each with
+	// its ID, after the given one and then, if follow is set, waits for more until ctx ends.
+	// With a negative after it begins with the last -after events. IDs grow in the order in
+	// which readers see the events, and are not used again when a job is removed.
 	AllEvents(ctx context.Context, after int64, follow bool) iter.Seq2[event.Event, error]
 	// Inputs returns the inputs that the steps of job asked to keep, the oldest
 	// first. An input that an earlier job had, too, may come before its time.
@@ -325,8 +325,8 @@ func (e *blockedError) Error() string  { return e.reason }
 func (e *blockedError) Status() string { return string(Blocked) }
 func (e *blockedError) Reason() string { return e.reason }
 
-// A setupError is a Mux that could not be made. A job that had begun is kept
-// resumable, and one that the host is to blame for: what it needs may come back.
+// A setupError is a Mux that could not be made. A job is kept resumable
+// if it had begun, or if the host is to blame: what it needs may come back.
 type setupError struct {
 	err   error
 	begun bool
@@ -357,8 +357,8 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("the workflow panicked: %v", e.value) }
 
-// verdict returns how a run ended, as a status and a sentence. cause is why its
-// context ended, nil if it did not.
+// verdict returns how a run ended, as a status and a sentence. cause is the reason
+// for its context's end, nil if it did not end.
 func verdict(err, cause error) (Status, string) {
 	var own interface {
 		error

@@ -49,7 +49,7 @@ type Manager struct {
 	running atomic.Int64 // runs of this manager
 }
 
-// RunOptions say how to run a job once. The zero value is good.
+// RunOptions configure one run of a job. The zero value is good.
 type RunOptions struct {
 	// Park ends the run with status waiting when a person must answer, instead of
 	// waiting in this process, unless the wait is for 50 ms at most.

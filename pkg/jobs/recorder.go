@@ -163,7 +163,7 @@ type Options struct {
 	File   string // is appended to; "" is standard error
 }
 
-// Levels and Formats are those that Options may have.
+// Levels and Formats are the valid values of Options.
 var (
 	Levels  = []string{"off", "error", "warn", "info", "debug"}
 	Formats = []string{"text", "json"}

@@ -20,7 +20,7 @@ import (
 // A Session is one claim of a job: its files, its lease with the heartbeat, its handlers
 // and its event log. [Manager.Run] runs the job's workflow in one; [Manager.Attend] opens
 // one for an engine elsewhere that runs the workflow, and has its steps performed here. The
-// methods of one that is attended are safe for concurrent use.
+// methods of an attended one are safe for concurrent use.
 type Session struct {
 	m       *Manager
 	o       RunOptions
@@ -46,7 +46,7 @@ type Session struct {
 	final  Final              // how the session has ended
 }
 
-// Final is how the session has ended, after [Session.End] or [Session.Leave].
+// Final returns the session's end, after [Session.End] or [Session.Leave].
 func (s *Session) Final() Final { return s.final }
 
 // session begins a session with a claimed job. release ends it.
@@ -91,7 +91,7 @@ const (
 	pollQueueMost = 2 * time.Second
 )
 
-// queue waits until the job may run. Its error is why it may not any more: the end
+// queue waits until the job may run. Its error is the reason why not: the end
 // of the session, or a store that failed.
 func (s *Session) queue() error {
 	ctx := s.ctx
@@ -258,7 +258,7 @@ func (s *Session) reportHostWait(what exhaustion.Resource, err error) {
 	ev := event.Event{Kind: event.Note, Text: "waiting: " + what.Words(), Error: err.Error()}
 	ev.Data, _ = json.Marshal(waitsData{what}) // a string
 	s.emit(ev)
-	_ = s.journal.Sync(s.rec.ctx) // who writes next has the error
+	_ = s.journal.Sync(s.rec.ctx) // the next write returns the error
 }
 
 // startHeartbeat keeps the lease until end is called, which waits for the
@@ -391,7 +391,7 @@ func (m *Manager) Attend(ctx context.Context, id string, o RunOptions) (*Session
 	return s, nil
 }
 
-// History is what an engine needs to go on with a job from its beginning: see [Journal].
+// History returns what an engine needs to replay a job from its beginning: see [Journal].
 func (s *Session) History(ctx context.Context) (flow.History, error) { return s.journal.History(ctx) }
 
 // A Task is a step that an engine elsewhere asks for.
@@ -414,12 +414,12 @@ type answer struct {
 // outcome reports whether the step has an outcome: it failed, or it did not.
 func (a *answer) outcome() bool { return a.err == nil || errors.As(a.err, new(*flow.StepError)) }
 
-// keepAnswers is how many outcomes a session remembers.
+// keepAnswers bounds the outcomes that a session remembers.
 const keepAnswers = 64
 
 // Do performs a step, or returns the outcome that it had: an engine whose connection broke
 // asks again. A *flow.StepError is an outcome. Any other error leaves the step as it is, and
-// is that of the session if it has ended. The end of ctx stops the step, which stays open,
+// is the session's if it has ended. The end of ctx stops the step, which stays open,
 // and fails one of a race. A step of kind await is only journaled, as a question of the job.
 func (s *Session) Do(ctx context.Context, t Task) (json.RawMessage, error) {
 	key := t.Step.Path + "#" + t.Step.Sum()
@@ -518,7 +518,7 @@ func (s *Session) Idle() bool {
 // store failed, the job was cancelled, or the context of Attend has ended. Then Leave it.
 func (s *Session) Ended() error { return context.Cause(s.ctx) }
 
-// An ending is how a workflow that ran elsewhere has ended.
+// An ending is the end of a workflow that ran elsewhere.
 type ending struct {
 	status Status
 	reason string
@@ -549,7 +549,7 @@ func (s *Session) End(before []flow.Past, out json.RawMessage, status Status, re
 
 // Leave ends a session that has nothing to do, so that the lease and the files of the job
 // are free: it waits for a person, or why interrupts it. The job goes on when it is attended
-// again. Who performs a step at the moment is stopped.
+// again. A step that is being performed is stopped.
 func (s *Session) Leave(why error) (*Job, error) {
 	defer s.release()
 	s.mu.Lock()

@@ -368,13 +368,13 @@ type Part struct {
 	About    string        `json:"about,omitempty"` // what it is to do, in a line
 	Step     string        `json:"step,omitempty"`  // id of the pipeline's step
 	Model    string        `json:"model,omitempty"`
-	Status   string        `json:"status"` // of one that has not ended, the job's
+	Status   string        `json:"status"` // of an unfinished one, the job's
 	Reason   string        `json:"reason,omitempty"`
 	Attempts int           `json:"attempts,omitempty"` // of a pipeline's step
 	Retries  int           `json:"retries,omitempty"`  // of its own steps
 	Took     time.Duration `json:"took_ns,omitempty"`  // its work, waiting for people not counted
 	Began    time.Time     `json:"began,omitzero"`
-	Ended    time.Time     `json:"ended,omitzero"` // zero of one that has not
+	Ended    time.Time     `json:"ended,omitzero"` // zero of an unfinished one
 	Figures
 }
 
@@ -548,9 +548,9 @@ func (f *Final) addUsage(a *UsageReport) {
 	}
 }
 
-// An Answer is the data of an [event.Answer]: who sent which signal to a job.
+// An Answer is the data of an [event.Answer]: a job's signal and its sender.
 type Answer struct {
-	By       string          `json:"by"`                 // the name of a token, or owner for who runs adroit
+	By       string          `json:"by"`                 // the name of a token, or owner for adroit's user
 	From     string          `json:"from"`               // an address, or host:pid of a process
 	Question string          `json:"question,omitempty"` // the path of the question that it answers
 	Value    json.RawMessage `json:"value,omitempty"`

@@ -11,8 +11,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// patience is how long a test may use a store: one that gives no place in the queue, or no
-// end of a log, is refused and not waited for.
+// patience bounds a test's use of a store: one that gives no place in the queue, or no end
+// of a log, is refused and not waited for.
 const patience = time.Minute
 
 var errPatience = errors.New("the test has waited for the store for a minute")

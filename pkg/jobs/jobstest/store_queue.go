@@ -48,7 +48,7 @@ func queue(t *testing.T, s jobs.Store) {
 		t.Errorf("a job that was queued and runs is %+v", j)
 	}
 	ok(t, first.FinishJob(t.Context(), &jobs.Job{ID: "J1", Status: jobs.Waiting}, nil))
-	position(t, last, 2, 0) // who waits for a person has no place
+	position(t, last, 2, 0) // a job that waits for a person has no place
 	ok(t, s.Reopen(t.Context(), "J1", flow.Reopener{}))
 	position(t, enqueue(t, s, "J1", 1, ttl), 2, 1)
 	ok(t, s.Cancel(t.Context(), "J1", nil))

@@ -71,7 +71,7 @@ func apart(t *testing.T, s jobs.Store) {
 	}
 }
 
-// followEnds: who follows the log of a job that runs is let go with the end of the context,
+// followEnds: a follower of the log of a running job is let go with the end of the context,
 // and learns why.
 func followEnds(t *testing.T, s jobs.Store) {
 	add(t, s, "J1")

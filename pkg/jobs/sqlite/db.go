@@ -18,7 +18,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// Options say how to open a database. The zero value is good.
+// Options configure a database. The zero value is good.
 type Options struct {
 	// Version is the version of the program, written into the file so that
 	// an older program can say which one it needs.

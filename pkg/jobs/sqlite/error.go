@@ -153,7 +153,7 @@ func OpenReadOnly(ctx context.Context, path string) (*DB, error) {
 func (d *DB) ReadOnly() bool { return d.reads }
 
 // OpenReadable opens the database at path as [Open] does, or, where it cannot be
-// written, as [OpenReadOnly] does: then denied is why.
+// written, as [OpenReadOnly] does: denied is then the reason.
 func OpenReadable(ctx context.Context, path string, o Options) (d *DB, denied, err error) {
 	d, denied = Open(ctx, path, o)
 	if denied == nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // An exchange is the recorded intent to put a database and other files in the place of
-// those in its directory. Whoever opens the database finishes one that was cut short:
+// those in its directory. Opening the database finishes an exchange that was cut short:
 // a directory whose database is on its way has no database, and is not an empty one.
 // Names are relative to the directory.
 type exchange struct {
@@ -54,7 +54,7 @@ func Exchange(dir, from string) (aside string, err error) {
 func FinishExchange(dir string) (aside string, err error) {
 	path := filepath.Join(dir, exchangeFile)
 	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // whoever opens the directory says what is wrong with it
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // opening the directory reports what is wrong with it
 		return "", nil
 	} else if err != nil {
 		return "", fmt.Errorf("a restore that was cut short: %w", err)

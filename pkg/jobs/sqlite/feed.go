@@ -21,15 +21,15 @@ const pollOthers = 100 * time.Millisecond
 // while the caller thinks, so the write-ahead log can be emptied.
 const page = 256
 
-// feedKept is how many of the latest events of a topic lie in memory at least. A reader
-// who is further behind reads from the file.
+// feedKept is the least number of a topic's latest events kept in memory. A reader that
+// is further behind reads from the file.
 const feedKept = 1024
 
 // allJobs is the topic of the events of all jobs.
 const allJobs = ""
 
-// A feed reads the event log once for all who follow it: one goroutine, which lives as
-// long as somebody follows, reads what is new and passes it to the topics.
+// A feed reads the event log once for all followers: one goroutine, which lives as
+// long as there are any, reads what is new and passes it to the topics.
 type feed struct {
 	d *DB
 
@@ -43,7 +43,7 @@ type feed struct {
 	reads   int // of the log, for tests
 }
 
-// A topic is what followers of one job, or of all, share. Its events are never changed in
+// A topic is shared by the followers of one job, or of all. Its events are never changed in
 // place, so that readers may keep a part of them.
 type topic struct {
 	readers int
@@ -229,7 +229,7 @@ func (f *feed) look(last int64, all bool, quit chan struct{}) (int64, error) {
 		if t := f.topics[name]; t != nil && f.quit == quit {
 			t.over, t.err = err == nil, err
 			t.ring()
-			delete(f.topics, name) // whoever joins now finds out anew whether it runs
+			delete(f.topics, name) // the next reader finds out anew whether it runs
 		}
 	}
 	return last, nil
@@ -274,9 +274,9 @@ func (t *topic) add(before int64, ev event.Event, number func(event.Event) int64
 	t.evs = append(t.evs, ev)
 }
 
-// A since is how a topic stands for a reader.
+// A since is a topic's state for a reader.
 type since struct {
-	evs     []event.Event // after the last one that the reader has
+	evs     []event.Event // after the reader's last
 	gap     bool          // what precedes them is in the file only
 	start   int64         // where they begin
 	over    bool

@@ -85,7 +85,7 @@ func (d *DB) List(ctx context.Context, q jobs.Query) ([]*jobs.Job, error) {
 
 func (d *DB) list(ctx context.Context, q jobs.Query) ([]*jobs.Job, error) {
 	if q.ID != "" {
-		r, err := d.peek(ctx, q.ID) // runners and those who wait ask for one again and again
+		r, err := d.peek(ctx, q.ID) // runners and waiting processes ask for one again and again
 		if errors.Is(err, jobs.ErrNotExist) {
 			return nil, nil
 		}

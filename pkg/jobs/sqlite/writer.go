@@ -207,7 +207,7 @@ func (d *DB) answer(o *op, err error) {
 }
 
 // commit runs ops in one transaction. err is of the transaction itself, and
-// spoiled says that the ops, not the database, caused it. A failure of one op
+// spoiled reports that the ops, not the database, caused it. A failure of one op
 // undoes that one alone with savepoints, which take as long as a write does, and
 // all of them without.
 func (d *DB) commit(ops []*op, savepoints bool) (errs []error, spoiled bool, err error) {
@@ -265,7 +265,7 @@ func (d *DB) commit(ops []*op, savepoints bool) (errs []error, spoiled bool, err
 	return errs, false, nil
 }
 
-// moved is an error if the file at the database's path is not the one that was
+// moved returns an error if the file at the database's path is not the one that was
 // opened.
 func (d *DB) moved() error {
 	now, err := os.Lstat(d.path)
