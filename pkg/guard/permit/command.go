@@ -66,7 +66,7 @@ func phrases(text string) (out [][]string) {
 	return out
 }
 
-// shells are those whose text is read: as a POSIX shell and as bash would.
+// shells lists the shells whose text is read: as a POSIX shell and as bash would.
 var shells = set(`sh bash dash ash rbash`)
 
 var systemDirs = set(`/bin /usr/bin /sbin /usr/sbin /usr/local/bin`)

@@ -113,16 +113,16 @@ type Rules []Rule
 // A Call is a call to be judged.
 type Call struct {
 	Agent, Tool string
-	// Source is whose the server is that has the tool: project or client, empty for what
-	// is the operator's.
+	// Source is the owner of the tool's server: project or client, empty for the
+	// operator's.
 	Source string
 	// Paths are the files that the call concerns, relative to the workspace. If a name is
 	// a link, its target is one of them too.
 	Paths []string
-	// Shell means that Script, shell text, is what will run.
+	// Shell means that Script, shell text, will run.
 	Shell  bool
 	Script string
-	// Follow, if set, is what names of the workspace may be once links are followed, for
+	// Follow, if set, returns what names of the workspace may be once links are followed, for
 	// those in Script; wild means that a name has wildcards. unknown: there may be others.
 	Follow func(name string, wild bool) (names []string, unknown bool)
 	// Named means that a rule which allows must name the tool: one for all commands was written

@@ -285,7 +285,7 @@ var (
 // scriptNames are names of a package's scripts that build or check it.
 const scriptNames = "build test lint check typecheck types compile"
 
-// patterns are those of a program's subcommands, alone and with more words.
+// patterns returns the patterns of a program's subcommands, alone and with more words.
 func patterns(program, names string) string {
 	var b strings.Builder
 	for name := range strings.FieldsSeq(names) {
@@ -394,7 +394,7 @@ func (c command) tests() bool {
 	})
 }
 
-// A place is where the commands of a script run.
+// A place is the directory of a script's commands.
 type place struct {
 	dir  string
 	dirs []string // of dir that they may have gone to

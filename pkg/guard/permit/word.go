@@ -78,7 +78,7 @@ type wordReader struct {
 	b strings.Builder
 }
 
-// add takes text that is what it is, as long as nothing before it is made up.
+// add takes literal text, as long as nothing before it is made up.
 func (r *wordReader) add(s string) {
 	if r.static {
 		r.b.WriteString(s)

@@ -9,7 +9,7 @@ import (
 // A Known is a value that must not be shown and the name it is shown as.
 type Known struct{ Name, Value string }
 
-// Options say what to look for beside the well-known shapes. The zero value
+// Options add what to look for beside the well-known shapes. The zero value
 // is good.
 type Options struct {
 	Known []Known
@@ -118,8 +118,8 @@ func (r *Redactor) Find(text string) []Finding {
 }
 
 // Lines are the lines of a file that must not be shown, and the values in them behind an
-// equals sign or a colon, without the spaces around. Left out is what is shorter than
-// [MinKnown], and a value that is a plain word. name is the file's.
+// equals sign or a colon, without the spaces around. Left out are values shorter than
+// [MinKnown], and plain words. name is the file's.
 func Lines(name, text string) []Known {
 	kind := "line of " + name
 	if len(kind) > maxKind || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\]`, r) }) {

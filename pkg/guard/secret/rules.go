@@ -128,8 +128,8 @@ var (
 	dash   = set("-")
 )
 
-// keyBlock is the head line of a private key with the beginning of a body. The
-// head line alone is what programs that look for keys are written with.
+// keyBlock is the head line of a private key with the beginning of a body. Programs
+// that look for keys contain the head line alone.
 func keyBlock(s string, lead int, final, _ bool) verdict {
 	label, open := extent(s, lead, labels, 48, final)
 	if open {

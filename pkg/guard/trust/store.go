@@ -152,7 +152,7 @@ func (s *Store) Allow(dir string, r permit.Rule, network bool) error {
 	})
 }
 
-// Rules are those that were kept for the work tree that dir is in, and for commands with the network
+// Rules returns the rules kept for the work tree that dir is in, and for commands with the network
 // if network is set.
 func (s *Store) Rules(dir string, network bool) (permit.Rules, error) {
 	real, err := filepath.EvalSymlinks(dir)

@@ -62,7 +62,7 @@ const (
 	Never   state = "never" // it cannot be trusted: see File.Why
 )
 
-// A File is one that would be configuration or instruction.
+// A File is a file of configuration or instruction.
 type File struct {
 	Path  string `json:"path"` // below the root, with slashes
 	Kind  string `json:"kind"`
