@@ -107,7 +107,7 @@ type Delta struct {
 }
 
 // A Model answers requests. What Generate returns is durable; what it passes
-// to emit is a courtesy to whoever is watching and may be lost. emit may be
+// to emit is a courtesy to watchers and may be lost. emit may be
 // nil. Generate is safe for concurrent use, honours ctx, does not retry (the
 // engine does) and returns errors of type *[Error] for everything a provider
 // may do wrong.

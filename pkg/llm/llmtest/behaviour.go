@@ -14,7 +14,7 @@ import (
 // A Behaviour answers one chat request.
 type Behaviour func(x *Exchange)
 
-// A Protocol is one that the server supports, by the path that was asked.
+// A Protocol is a supported protocol, by its path.
 type Protocol string
 
 // The protocols of a [Server].

@@ -245,8 +245,8 @@ func (m *model) params(req *llm.Request) (*params, error) {
 	return p, nil
 }
 
-// tools are those that may be called, or that the prompt had before and that
-// may not be called now.
+// tools returns the tools that may be called, or that the prompt had before and that may not be called
+// now.
 func (m *model) tools(req *llm.Request) ([]tool, error) {
 	list := req.Tools
 	if len(list) == 0 {
@@ -331,9 +331,8 @@ func callID(id string) string {
 
 const effort = "effort"
 
-// fields are those that a request can do without, as refusals name them. Models
-// differ in what they take: older ones know no adaptive thinking, newer ones no
-// temperature.
+// fields lists the fields that a request can do without, as refusals name them. Models differ in what
+// they take: older ones know no adaptive thinking, newer ones no temperature.
 var fields = []string{"temperature", "adaptive", effort, "cache_control", "tool_choice", "format"}
 
 // quirks records the fields that an endpoint has refused for a model. It is safe for

@@ -212,7 +212,7 @@ func (c *client) SessionUpdate(_ context.Context, n acp.SessionNotification) err
 	return nil
 }
 
-// A toolCall is one that was announced. What it is called with often comes later.
+// A toolCall is an announced call. Its arguments often come later.
 type toolCall struct {
 	name, title string
 	input       any

@@ -32,7 +32,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A Config says which program is run and how its stream is read.
+// A Config selects the program to run and how its stream is read.
 type Config struct {
 	Name    string   // cli/NAME
 	Command []string // the program and its first arguments; empty is the format's own

@@ -31,7 +31,7 @@ type commandLine struct {
 	stdin []byte   // nil: there is nothing to read
 }
 
-// A format knows the command line and the stream of one kind of program.
+// A format defines the command line and the stream of one kind of program.
 type format interface {
 	// keys are the names of our variables that it gets.
 	keys() []string

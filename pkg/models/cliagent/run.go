@@ -286,7 +286,7 @@ func (a *Agent) Version(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("%s --version ended with code %d", a.Command[0], res.Code)
 }
 
-// Driven says in a line how the program is driven and what holds it.
+// Driven describes in a line how the program is driven and confined.
 func (a *Agent) Driven() string { return a.kind.driven }
 
 // maxLine bounds one line of a stream, in bytes. Some programs write whole files into

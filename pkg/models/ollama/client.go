@@ -134,8 +134,8 @@ func (c *Client) Up(ctx context.Context) bool {
 }
 
 // Verify loads the model with a window and reports the window it really got,
-// which the server makes smaller without a word when the model was made for
-// less. The error says so too.
+// which the server makes smaller silently when the model was made for
+// less. The error reports that, too.
 func (c *Client) Verify(ctx context.Context, model string, window int) (int, error) {
 	whole := false
 	load := &api.ChatRequest{Model: model, Messages: []api.Message{}, Stream: &whole, Options: map[string]any{"num_ctx": window}}

@@ -93,13 +93,13 @@ func (c Config) endpoint() (*transport.Endpoint, error) {
 	if err := end.Ready(); err != nil {
 		return nil, err
 	}
-	// The path of the compatible protocol is what people have at hand.
+	// People have the path of the compatible protocol at hand.
 	end.Base = strings.TrimSuffix(strings.TrimSuffix(end.Base, "/v1"), "/api")
 	return end, nil
 }
 
 // Generate implements [llm.Model]. In deltas, special tokens that the model
-// quotes are spelt as it was shown them; in the response they are what they were.
+// quotes are spelt as it was shown them; in the response they have their own spelling.
 func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 	r, err := m.generate(ctx, req, emit)
 	if r != nil {

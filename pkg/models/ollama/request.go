@@ -179,9 +179,9 @@ func (m *model) thinking(ctx context.Context, name string) thinking {
 	return t
 }
 
-// effort says it in the words that the model has: a level, or whether to think
-// at all, which low means not to. Where it cannot be said, what else would be
-// sent is, and why.
+// effort translates it to the words of the model: a level, or whether to think
+// at all, which low means not to. Where that is impossible, it returns what
+// else would be sent, and why.
 func (m *model) effort(ctx context.Context, name string, e llm.Effort, otherwise *api.ThinkValue) (*api.ThinkValue, string) {
 	switch m.thinking(ctx, name) {
 	case thinksLevels:

@@ -127,7 +127,7 @@ func (m *model) listed(ctx context.Context, address, name string, loads bool) (W
 	return Window{}, list != nil
 }
 
-// entries are those of a server's list of models, nil if it has none.
+// entries returns a server's list of models, nil if it has none.
 func (m *model) entries(ctx context.Context, address string) (list []map[string]any) {
 	var raw json.RawMessage
 	if !m.get(ctx, address, nil, &raw) || json.Unmarshal(raw, &list) == nil {

@@ -161,7 +161,7 @@ func otherTools(then, now string) string {
 	return "other tools are offered; " + strings.Join(words, "; ")
 }
 
-// Recording says with what a script was recorded, nil if it was written.
+// Recording returns a script's recording, nil if it was written.
 func (m *Model) Recording() *Recording { return m.recording }
 
 // recall finds the recorded answer to a request. A request that was not

@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A Recording says of a script that it was recorded, and with what.
+// A Recording marks a script as recorded, and with what.
 type Recording struct {
 	Job    string `json:"job" yaml:"job"`
 	Model  string `json:"model" yaml:"model"`                       // provider/model
