@@ -27,8 +27,8 @@ type calls struct {
 	open   map[string]*openCall // by id, which is the progress token, too
 }
 
-// An openCall is one that waits for its result. It outlives the step that began it
-// while the user is asked something.
+// An openCall waits for its result. It outlives the step that began it while the user is asked
+// something.
 type openCall struct {
 	id     string
 	tool   string

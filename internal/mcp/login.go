@@ -120,7 +120,7 @@ func (p *Pool) loginConfig(name string, s Server, client *http.Client, form Logi
 	return conf
 }
 
-// A callback is where the authorization server sends the user's browser back to.
+// A callback receives the user's browser from the authorization server.
 type callback struct {
 	redirect string
 	server   *http.Server
@@ -197,7 +197,7 @@ func (c *callback) wait(ctx context.Context, address string, open func(string) e
 // revokeTime bounds the time that revoking a login may take.
 const revokeTime = 15 * time.Second
 
-// A Logout is how a logout has ended.
+// A Logout is the result of a logout.
 type Logout struct {
 	Was     bool  // there was a login
 	Revoked bool  // the server has revoked it

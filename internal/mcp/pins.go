@@ -43,7 +43,7 @@ const (
 )
 
 // installed are directories of programs that come with the system: no job writes there, unless
-// it works in one of them. The rest of /usr and /opt, such as /usr/src, is where people have projects.
+// it works in one of them. The rest of /usr and /opt, such as /usr/src, may have people's projects.
 var installed = []string{"/bin/", "/sbin/", "/lib/", "/lib32/", "/lib64/", "/libx32/", "/usr/bin/", "/usr/sbin/", "/usr/lib/", "/usr/lib32/", "/usr/lib64/", "/usr/libexec/", "/usr/share/", "/usr/local/bin/", "/usr/local/sbin/", "/usr/local/lib/", "/usr/local/lib64/", "/usr/local/libexec/", "/usr/local/share/", "/usr/local/go/", "/usr/local/Cellar/", "/opt/homebrew/", "/nix/store/", "/snap/", "/System/", "/Library/", "/Applications/", "/dev/", "/proc/"}
 
 // codeNames are ends of names of files that programs execute.
@@ -307,12 +307,12 @@ func real(path string) string {
 	return path
 }
 
-// writable reports whether a path is where jobs may write.
+// writable reports whether jobs may write at a path.
 func (c *pinning) writable(path string) bool {
 	return slices.ContainsFunc(c.write, func(dir string) bool { return rootfs.Within(dir, path) })
 }
 
-// fixed reports whether a path, which is without links, is where no job writes.
+// fixed reports whether no job writes at a path, which is without links.
 func (c *pinning) fixed(path string) bool {
 	if c.writable(path) {
 		return false
@@ -330,7 +330,7 @@ func (c *pinning) file(path string, onlyCode bool) {
 	}
 }
 
-// content pins a file alone. ok is whether it is new; text is "" of a long one.
+// content pins a file alone. ok reports whether it is new; text is "" of a long one.
 func (c *pinning) content(path string, onlyCode bool) (text string, ok bool) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || c.seen[path] {

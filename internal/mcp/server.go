@@ -61,7 +61,7 @@ type Server struct {
 	wanted    bool     // it came with the job, and the operator has it, too
 }
 
-// A source is whose an entry is.
+// A source is an entry's owner.
 type source string
 
 const (
@@ -83,7 +83,7 @@ type Grants struct {
 	Sandbox   string   `json:"sandbox,omitempty" yaml:"sandbox"`     // "off" runs it without one
 }
 
-// A ProjectGrant is what the operator allows a server of a project's own file; the file itself
+// A ProjectGrant is the operator's grant to a server of a project's own file; the file itself
 // grants nothing.
 type ProjectGrant struct {
 	Variables []string `yaml:"variables"` // that ${NAME} may stand for

@@ -65,7 +65,7 @@ type session struct {
 	cancelled atomic.Bool  // there has been one
 }
 
-// A manner is how a server is talked to that does not get over the usual beginning.
+// A manner is the protocol of a server that fails the usual beginning.
 type manner struct {
 	Legacy bool `json:"legacy,omitempty"` // it does not get over being probed for the newest revision
 	Framed bool `json:"framed,omitempty"` // its messages have headers, as those of language servers

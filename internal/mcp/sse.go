@@ -395,7 +395,7 @@ func (s *sseSession) deliver(message []byte) (ok bool) {
 	return s.other.put(event, nil)
 }
 
-// A mailbox has what came for a reader. It is safe for concurrent use.
+// A mailbox buffers a reader's data. It is safe for concurrent use.
 type mailbox struct {
 	mu   sync.Mutex
 	data []byte
