@@ -93,12 +93,12 @@ type Field struct {
 	// Artifact names the artifact that its value is bound to from the start, for
 	// tools to use. The prompt then has it only where the template places it.
 	Artifact string `json:"artifact,omitempty"`
-	// Bytes is how much of a text the prompt has at most: its beginning, its end
-	// and what is between in short; 0 is all.
+	// Bytes bounds a text in the prompt, to its beginning, its end and what is between in
+	// short; 0 is all.
 	Bytes int `json:"bytes,omitempty"`
 }
 
-// A Source is where an agent was read; the zero value means it was built.
+// A Source is an agent's origin; the zero value means it was built.
 type Source struct {
 	Text  string `json:"-"` // the file as it was read
 	Layer string `json:"layer,omitempty"`
@@ -107,8 +107,8 @@ type Source struct {
 	// template, and tools that this program does not have are left out.
 	Claude bool `json:"claude,omitempty"`
 
-	// Places are those of its keys, as in done.all.2.check, and of the first line
-	// of the prompt, for problems.
+	// Places has the places of its keys, as in done.all.2.check, and of the first line of
+	// the prompt, for problems.
 	Places plainyaml.Places `json:"-"`
 }
 
@@ -159,12 +159,12 @@ type Input struct {
 	Pipeline string `json:"pipeline,omitempty"`
 	// Calling states how tools are called, instead of the agent's.
 	Calling turn.Mode `json:"calling,omitempty"`
-	// Taint is what the caller knows of Prompt and Inputs: that others wrote
-	// them, that they hold secrets. Inputs are taken for what others wrote in
-	// any case: an issue, a report, what an agent has made of a page.
+	// Taint describes Prompt and Inputs: that others wrote them, that they have secrets.
+	// Inputs are taken for what others wrote in any case: an issue, a report, what an
+	// agent has made of a page.
 	Taint tools.Taint `json:"taint,omitempty"`
-	// Memory is what is recalled of earlier jobs, instead of what the agent says:
-	// project, user, or off.
+	// Memory is the scope of recall from earlier jobs, over the agent's own: project,
+	// user, or off.
 	Memory string `json:"memory,omitempty"`
 	// ForAll has sub-agents use Model too, whatever they name.
 	ForAll bool `json:"model_for_all,omitempty"`
@@ -187,14 +187,14 @@ func (in Input) Name() string {
 // begins with Prompt.
 type branchInput struct {
 	Branch *turn.Branch `json:"branch,omitempty"`
-	// Conversation is that of an earlier sub-agent of the same agent, with which one goes on.
+	// Conversation continues an earlier sub-agent of the same agent.
 	Conversation *turn.Conversation `json:"conversation,omitempty"`
 }
 
-// A Budget is what Defaults say about the room of a job's conversation.
+// A Budget is the part of Defaults about the room of a job's conversation.
 type Budget struct {
-	// Windows are those of models whose window the client does not set, by
-	// provider/model or by a pattern in which * stands for any text; the longest decides.
+	// Windows has the windows of models for which the client sets none, by provider/model
+	// or by a pattern in which * stands for any text; the longest decides.
 	Windows map[string]int
 	Model   string // whose window holds; empty is the job's, which a recording stands in for
 	Result  int    // bytes of a result that are shown at once
@@ -294,7 +294,7 @@ func define(name string, body func(*flow.Run, executor.Task) (*executor.State, e
 	})
 }
 
-// announce lists in words what the task lacks, for whoever watches.
+// announce lists in words what the task lacks, for watchers.
 func announce(t *executor.Task) []string {
 	lines := slices.Collect(maps.Values(t.NothingToCheck))
 	slices.Sort(lines)

@@ -179,7 +179,7 @@ func repairers(s *Spawn, cat *Catalog) (out []string) {
 	return out
 }
 
-// pinnedRepairers are those among agents that a job has pinned.
+// pinnedRepairers returns the repairers that a job has pinned.
 func pinnedRepairers(s *Spawn, pinned map[string]executor.Spawnable) (out []string) {
 	if s == nil || len(s.Problems) == 0 {
 		return nil

@@ -55,7 +55,7 @@ func (s Set[T]) Usable() []*T {
 	return out
 }
 
-// A Kind is how definitions of a type are read from files.
+// A Kind describes how definitions of a type are read.
 type Kind[T any] struct {
 	Noun   string // as in agent
 	Suffix string // of the files, as in .md
@@ -114,7 +114,7 @@ func opensFront(text []byte) bool {
 	return err != nil || ok
 }
 
-// entry is that of a file, under its name.
+// entry returns a file's entry, under its name.
 func (k Kind[T]) entry(l Layer, f file) (name string, e *entry[T]) {
 	name = strings.TrimSuffix(path.Base(f.Path), k.Suffix)
 	if f.Problems != nil {

@@ -15,12 +15,12 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// An Env is what a request is resolved in: the operator's defaults, and what the runtime
+// An Env is a request's environment: the operator's defaults, and what the runtime
 // knows of models, the host and the workspace.
 type Env struct {
 	Defaults
 
-	// Route gives what the name of a model stands for: a role, and the models
+	// Route resolves the name of a model: a role, and the models
 	// behind it. Nil takes names for provider/model.
 	Route func(ref string) (executor.Route, error)
 	// Lesser reports whether a name is a role that agents which ship name and
@@ -61,10 +61,10 @@ type Env struct {
 // Words are a file of a project, by its name relative to the workspace.
 type Words struct{ File, Text string }
 
-// A Project is what a workspace states about itself, in AGENTS.md or, without
-// one, in CLAUDE.md: the file at its top, which goes into the prompt, and those
-// of directories below, which the model is shown when it gets there. They are
-// the project's words: below ours, and marked as not ours.
+// A Project is a workspace's statement about itself, in AGENTS.md or, without one, in
+// CLAUDE.md: the file at its top, which goes into the prompt, and those of
+// directories below, which the model is shown when it gets there. They are the
+// project's words: below ours, and marked as not ours.
 type Project struct {
 	File string // of the top, "" if there is none
 	Text string // within the budget

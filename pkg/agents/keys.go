@@ -175,7 +175,7 @@ func heading(prompt string) string {
 // Tools that an agent with a memory has.
 const recallTool, rememberTool = "recall", "remember"
 
-// memoryOf is what an agent recalls in a request.
+// memoryOf returns the scope that an agent recalls.
 func memoryOf(a *DynamicAgent, in Input) string {
 	if in.Parent != nil && in.Parent.Memory != "" {
 		return in.Parent.Memory

@@ -20,8 +20,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// maxTokens is how much of a model's attention an agent may take before the
-// task begins: prompt and tools together, by estimate.
+// maxTokens bounds an agent's share of a model's attention before the task begins: prompt and tools
+// together, by estimate.
 const maxTokens = 3500
 
 // Lint gives all that is wrong with an agent given the tools there are: what

@@ -15,8 +15,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A selection is what an agent works with: its tools, those of its checks only,
-// its model, skills and permissions.
+// A selection is an agent's equipment: its tools, those of its checks only, its model,
+// skills and permissions.
 type selection struct {
 	own, checks *tools.Set
 	route       executor.Route
@@ -192,7 +192,7 @@ func withSpawn(a *DynamicAgent, own, set *tools.Set) *tools.Set {
 
 const spawnAgent = "spawn_agent"
 
-// ofServer reports whether a name of a tool is that of a tool server's: these are
+// ofServer reports whether a tool's name is a tool server's: these are
 // known only when the server is, which is when a job begins.
 func ofServer(name string) bool { return strings.HasPrefix(name, turn.Prefix("")) }
 
@@ -210,7 +210,7 @@ func unknownTools(a *DynamicAgent, set *tools.Set) (names []string) {
 	return names
 }
 
-// LintPlace gives what a names and the place where it runs does not have: servers, their
+// LintPlace returns what a names and the place where it runs does not have: servers, their
 // tools, and skills. An agent in the form of Claude Code goes without the first two, and a
 // run of any other is refused.
 func LintPlace(a *DynamicAgent, servers []string, skills []Skill) Problems {
@@ -238,8 +238,8 @@ func LintPlace(a *DynamicAgent, servers []string, skills []Skill) Problems {
 	return rep.list
 }
 
-// toolPatterns are what selects the tools of a from a set: its names, without those
-// of tools of servers that the set does not have and those that it goes without, and
+// toolPatterns returns the patterns that select the tools of a from a set: its names,
+// without tools of servers that the set does not have and those that it goes without, and
 // all of its servers.
 func toolPatterns(a *DynamicAgent, set *tools.Set) []string {
 	var out []string

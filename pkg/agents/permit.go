@@ -132,10 +132,10 @@ func acts(a *DynamicAgent, own, set *tools.Set, rules permit.Rules) bool {
 	return false
 }
 
-// planCriterion is what is left of an agent's criterion where nothing may change:
-// the words of the model, and what the tools that it has there produce. Evidence
-// that only a change can give is not asked for; less reports that some is left out.
-// A workflow that changes nothing in any mode is done when it ever is.
+// planCriterion reduces an agent's criterion to what can be met where nothing may change:
+// the words of the model, and what the tools that it has there produce. Evidence that
+// only a change can give is not asked for; less reports that some is left out. A workflow
+// that changes nothing in any mode is done when it ever is.
 func planCriterion(a *DynamicAgent, own *tools.Set) (left executor.Criterion, less bool) {
 	if a.Workflow != "" && a.Grant != nil && *a.Grant&^(tools.Read|tools.Think|tools.Net) == 0 {
 		return a.Done, false
@@ -183,7 +183,7 @@ func produces(set *tools.Set, artifact string) bool {
 	return false
 }
 
-// planInstructions is what a model is shown in ModePlan.
+// planInstructions is the notice to models in ModePlan.
 const planInstructions = "This is for planning: read what you need, change nothing, and answer with the plan, step by step, with the files it touches."
 
 // narrower is the narrower of two modes; an empty one has no say.

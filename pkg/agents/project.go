@@ -14,8 +14,8 @@ import (
 	"github.com/adroit-run/adroit/internal/turn"
 )
 
-// DefaultProjectBytes is how many bytes of a project's own words a prompt takes if
-// nobody states otherwise.
+// DefaultProjectBytes bounds a project's own words in a prompt, in bytes, if nobody
+// states otherwise.
 const DefaultProjectBytes = 8 << 10
 
 // Bounds of a project's words besides the budget.
@@ -214,7 +214,7 @@ func projectText(p Project) string {
 	return text
 }
 
-// pinnedProject is what a task keeps of it.
+// pinnedProject returns the part that a task keeps.
 func pinnedProject(p Project) *turn.Project {
 	if len(p.Says) == 0 {
 		return nil

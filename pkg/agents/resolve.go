@@ -182,7 +182,7 @@ func merge(o, d llm.Options) llm.Options {
 	return o
 }
 
-// callModeOf is how tools are called in a job.
+// callModeOf returns a job's way to call tools.
 func callModeOf(a *DynamicAgent, in Input) (turn.Mode, error) {
 	c := cmp.Or(in.Calling, a.Calling)
 	if c != "" && !slices.Contains(turn.Modes, c) {

@@ -79,7 +79,7 @@ type toolShrinker struct {
 	shortened    []executor.ShortenedTool
 }
 
-// size is what the tools take in tokens.
+// size returns the tools' size in tokens.
 func (f *toolShrinker) size() int {
 	n := toolTokens(slices.Collect(maps.Values(f.by)))
 	if len(f.descriptions) > 0 && f.describer.Name != "" {

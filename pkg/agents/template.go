@@ -19,7 +19,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// promptData is what a prompt's template sees. There is no clock in it: the same
+// promptData is the data of a prompt's template. There is no clock in it: the same
 // request always gives the same prompt, which providers cache.
 type promptData struct {
 	Agent  string         // the agent's name
@@ -30,7 +30,7 @@ type promptData struct {
 	Dir    string         // the workspace
 }
 
-// promptTool is what a template sees of a tool.
+// promptTool is a tool in a template's data.
 type promptTool struct {
 	Name, UsageHint, Description, Category string
 	Optional                               bool // not always needed

@@ -52,14 +52,14 @@ func truncate(text string, most int) string {
 	return ends(b.String(), most)
 }
 
-// A patch is what a diff reports of one file.
+// A patch is a diff's report of one file.
 type patch struct {
 	name           string
 	text           string // for the model
 	added, removed int
 }
 
-// patches splits a diff by file; before is what stands above the first. There
+// patches splits a diff by file; before is the text above the first. There
 // are none in a text that is no diff.
 func patches(text string) (before string, files []patch) {
 	const start = "diff --git "
@@ -112,8 +112,8 @@ func patchOf(text string) patch {
 	return p
 }
 
-// generatedFile reports whether a file of this name is what a program writes and
-// nobody reads.
+// generatedFile reports whether a file of this name is written by a program and read
+// by nobody.
 func generatedFile(name string) bool {
 	base := path.Base(name)
 	return slices.Contains([]string{"go.sum", "go.work.sum", "package-lock.json", "npm-shrinkwrap.json", "bun.lockb", "Package.resolved", "gradle.lockfile", "pnpm-lock.yaml", "packages.lock.json"}, base) ||
@@ -121,8 +121,8 @@ func generatedFile(name string) bool {
 		strings.HasSuffix(base, ".min.js") || strings.HasSuffix(base, ".min.css")
 }
 
-// share is how much each of several texts may take so that together they take
-// at most room: those that are shorter leave what they do not need.
+// share bounds each of several texts so that together they take at most room:
+// those that are shorter leave what they do not need.
 func share(sizes []int, room int) int {
 	sizes = slices.Sorted(slices.Values(sizes))
 	for i, size := range sizes {
