@@ -127,7 +127,7 @@ func callOrRefuse(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (
 }
 
 // addTurn adds a turn to the state: the answer, the results in call order, the
-// artifacts, the claim. calls are what the calls of the answer stand for.
+// artifacts, the claim. calls are the calls meant by the answer.
 func (s *State) addTurn(t *Task, answer llm.Message, calls []llm.Call, replies []ToolResult) {
 	if len(answer.Calls) > 0 || answer.Text != "" {
 		s.New = append(s.New, answer)

@@ -402,7 +402,7 @@ type ToolResult struct {
 	Denied bool `json:"-"`
 
 	unknown    string        // the path of an attempt of which nobody knows whether it happened
-	rules      []permit.Rule // that the person who approved has added
+	rules      []permit.Rule // that the approving person has added
 	report     *Report       // of a sub-agent
 	concurrent bool          // it ran at once with the one before it
 	shown      string        // to the model in place of Text, if it is not ""
@@ -502,7 +502,7 @@ const (
 	ApproveNone  Approve = "none"  // with no: nobody is there
 )
 
-// Known reports whether a is one of those that there are.
+// Known reports whether a is a defined value.
 func (a Approve) Known() bool {
 	return slices.Contains([]Approve{ApproveAsk, ApproveEdits, ApproveAll, ApproveNone}, a)
 }

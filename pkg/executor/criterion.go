@@ -148,8 +148,8 @@ func (c Criterion) Signals() []string {
 	return c.collect(func(c Criterion) string { return c.Signal })
 }
 
-// Tools lists the tools that c cannot hold without: those that must have been
-// called and those that are checks.
+// Tools lists the tools that c needs: those that must have been called and those
+// that are checks.
 func (c Criterion) Tools() []string {
 	return append(c.collect(func(c Criterion) string { return c.Tool }), c.Checks()...)
 }
@@ -300,7 +300,7 @@ func parseCheck(raw json.RawMessage) (c Criterion, err error) {
 }
 
 // criterionJSON is a Criterion as it is written in JSON, which is as agent files
-// have it. Without With and Run it is what it was before these existed.
+// have it. Without With and Run it is as before these existed.
 type criterionJSON struct {
 	Signal    string          `json:"signal,omitempty"`
 	Artifact  string          `json:"artifact,omitempty"`
@@ -359,7 +359,7 @@ func (c *Criterion) UnmarshalJSON(b []byte) error {
 
 // A verdict reports of each part of a criterion whether it holds, in words fit
 // for the model and for people. Unchecked has the checks that neither passed
-// nor failed; those that nothing is accepted for are in Unmet, too.
+// nor failed; checks that nothing is accepted for are in Unmet, too.
 type verdict struct{ Met, Unmet, Unchecked []string }
 
 func (v *verdict) add(w verdict) {

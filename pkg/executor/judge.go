@@ -428,7 +428,7 @@ func (t *Task) finishIfSilent(r *flow.Run, s *State, answer llm.Message) error {
 	return err
 }
 
-// checksAlone lists the checks of c. What would count in place of one that has
+// checksAlone lists the checks of c. What would count in place of a check that has
 // nothing to check is left out: it is a change.
 func (c Criterion) checksAlone() []Criterion {
 	if c.IsCheck() {

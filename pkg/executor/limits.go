@@ -12,7 +12,7 @@ import (
 )
 
 // Caps of tokens and money hold within one request: what the next one takes is
-// estimated before it is made, and one that would pass a cap is left out. So is
+// estimated before it is made, and a request that would pass a cap is left out. So is
 // the closing request, in which the model sums up.
 
 // limits returns the task's limits, or the raised ones where a person has raised them.

@@ -44,7 +44,7 @@ type Message struct {
 	Anew   bool      `json:"anew,omitempty"`
 	// Taint is the taint of the attachments.
 	Taint tools.Taint `json:"taint,omitempty"`
-	// Changed says which files are not as the job left them. A message may have nothing else.
+	// Changed names the files that are not as the job left them. A message may have nothing else.
 	// In is the copy that they are in, for agents that work there; "" is the job's directory.
 	Changed string `json:"changed,omitempty"`
 	In      string `json:"in,omitempty"`
@@ -57,8 +57,8 @@ func (m *Message) compactOnly() bool {
 
 // readMessages takes the messages that were sent to the run. A run that has ended
 // as done or stuck goes on if there is one. A sub-agent, and the agent of a workflow, takes
-// what is reported about the directory that it works in, which is nothing to one that has done
-// nothing yet.
+// what is reported about the directory that it works in, which is nothing before it has done
+// anything.
 func (t *Task) readMessages(r *flow.Run, s *State) error {
 	name := turn.MessageSignal
 	if !t.Messages {
@@ -168,7 +168,7 @@ func (s *State) switchModel(t *Task, c *pickedModel) {
 	t.useModel(c)
 }
 
-// modeNotices are what a model is shown when a message sets a mode.
+// modeNotices are the notices to a model when a message sets a mode.
 var modeNotices = map[Mode]string{
 	ModePlan:  "[The mode is now plan: change nothing and run no commands that change anything. Read what you need, and answer with the plan.]",
 	ModeEdits: "[The mode is now edits: you may change files, and the user is asked about commands.]",

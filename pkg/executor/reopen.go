@@ -19,7 +19,7 @@ import (
 func (l Limits) Reopener(output json.RawMessage, set *tools.Set) flow.Reopener {
 	job := new(State)
 	if json.Unmarshal(output, job) != nil {
-		job = new(State) // a workflow of another kind, or one that said nothing
+		job = new(State) // a workflow of another kind, or one without output
 	}
 	return (&reopener{set: set, more: l, job: job}).flow()
 }

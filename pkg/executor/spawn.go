@@ -192,7 +192,7 @@ func (r *Report) read(out json.RawMessage, err error) {
 	case o != nil:
 		r.Status, r.Reason, r.Limit = o.Status, o.Reason, o.Limit
 		if o.Succeeded() {
-			r.Status = Done // for who has asked for it
+			r.Status = Done // for the caller
 		}
 		if o.Summary != "" {
 			r.Summary = o.Summary
@@ -226,8 +226,8 @@ func (t *Task) needsOwnTree(c llm.Call) bool {
 	return ok && who.Needs&^(tools.Read|tools.Think|tools.Net) != 0
 }
 
-// spawnForModel runs a sub-agent for the model. siblings is how many are spawned in
-// the same answer.
+// spawnForModel runs a sub-agent for the model. siblings counts those spawned in the
+// same answer.
 func spawnForModel(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResult, error) {
 	var in struct{ Agent, Task string }
 	if args, _ := schema.Repair(c.Args); json.Unmarshal(args, &in) != nil || in.Agent == "" || strings.TrimSpace(in.Task) == "" {

@@ -119,8 +119,8 @@ type loopGuards struct {
 // securityState is the state on which permission decisions about later calls depend.
 type securityState struct {
 	Taint tools.Taint   `json:"taint,omitempty"` // of what the run has read
-	Rules []permit.Rule `json:"rules,omitempty"` // added by the people who approved
-	// Mode is what a message has set in place of the task's, Modes are all that messages have
+	Rules []permit.Rule `json:"rules,omitempty"` // added by people's approvals
+	// Mode is set by a message in place of the task's, Modes are all that messages have
 	// set, in the order of the first time.
 	Mode  Mode   `json:"mode,omitempty"`
 	Modes []Mode `json:"modes,omitempty"`
@@ -217,7 +217,7 @@ func (s *State) reminded() bool {
 	return len(s.New) > 0 && s.New[len(s.New)-1].Role == llm.User
 }
 
-// An unapplied change is what an answer has in its text in place of a call.
+// An unapplied change stands in an answer's text in place of a call.
 type unapplied struct {
 	Why  string `json:"why"`
 	Text string `json:"text,omitempty"` // the answer, if it may be what was asked for
@@ -273,7 +273,7 @@ type RunSnapshot struct {
 //			return nil
 //		})
 //
-// The error is what the model reads, so it names what is missing. f must depend
+// The model reads the error, so it names what is missing. f must depend
 // on the snapshot alone: it runs as a step of the job, whose first result is
 // kept, and it may be called from several goroutines. proves states what
 // holds if f returns nil.
@@ -337,7 +337,7 @@ func Parallel[In, Out any](sc *Scope, xs []In, f func(*Scope, In) (Out, error)) 
 	return outs, err
 }
 
-// Spent is what a run and its sub-agents have taken.
+// Spent is the consumption of a run and its sub-agents.
 type Spent struct {
 	Turns   int
 	In, Out int // tokens
@@ -345,13 +345,13 @@ type Spent struct {
 	Took    time.Duration // its work, waiting for people not counted
 }
 
-// Spent is what has been taken so far.
+// Spent returns the consumption so far.
 func (s *State) Spent() Spent {
 	u := s.Usage.Add(s.SubAgents.Usage)
 	return Spent{s.Turns + s.SubAgents.Turns, u.In, u.Out, s.Cost + s.SubAgents.Cost, s.Elapsed}
 }
 
-// Since is what was taken after before.
+// Since returns the consumption after before.
 func (u Spent) Since(before Spent) Spent {
 	return Spent{u.Turns - before.Turns, u.In - before.In, u.Out - before.Out, u.Cost - before.Cost, u.Took - before.Took}
 }

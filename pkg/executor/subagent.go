@@ -23,7 +23,7 @@ import (
 // is pinned with the task: agents are there by value.
 type SpawnLimits struct {
 	Agents  map[string]Spawnable `json:"agents"` // by name, those of its agents included
-	Allowed []string             `json:"may"`    // names of those that the task itself may spawn
+	Allowed []string             `json:"may"`    // names of agents that the task itself may spawn
 	Depth   int                  `json:"depth"`  // how many levels there may be below the task
 	FanOut  int                  `json:"fan_out"`
 	Total   int                  `json:"total"` // sub-agents in all, at every level below together
@@ -40,7 +40,7 @@ type Spawnable struct {
 
 // An SubAgentRequest is work for a sub-agent.
 type SubAgentRequest struct {
-	Agent  string // one that the task may spawn
+	Agent  string // an agent that the task may spawn
 	Prompt string
 	Inputs map[string]json.RawMessage
 	// Model is provider/model or a role, instead of the agent's own.
@@ -65,7 +65,7 @@ type SubAgentRequest struct {
 type Parent struct {
 	Agent  string        `json:"agent"`
 	Model  string        `json:"model"`              // of a sub-agent that names none
-	Force  bool          `json:"force,omitempty"`    // also of one that does
+	Force  bool          `json:"force,omitempty"`    // Model also replaces its own
 	At     string        `json:"at,omitempty"`       // the worktree to work in, empty for the job's directory
 	Home   string        `json:"home,omitempty"`     // the job's directory, of one in a worktree
 	Limits Limits        `json:"limits,omitzero"`    // what the task has left
@@ -219,9 +219,9 @@ type Joined struct {
 	Name  string   `json:"name"`
 	Paths []string `json:"paths,omitempty"` // that have changed here
 	// Conflicts are paths that are as they were here, most of them because
-	// somebody else has changed them too: Why has the reason for each. Kept is where the
-	// other version lies, and Branch has it if there is a repository. Of a
-	// sub-agent that did not get done, Kept is what it left.
+	// somebody else has changed them too: Why has the reason for each. Kept is the place of the
+	// other version, and Branch has it if there is a repository. Of an
+	// unfinished sub-agent, Kept has what it left.
 	Conflicts []string        `json:"conflicts,omitempty"`
 	Why       []string        `json:"why,omitempty"`
 	Kept      string          `json:"kept,omitempty"`

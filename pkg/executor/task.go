@@ -34,7 +34,7 @@ type Task struct {
 	// Revision is the version of the loop's conversation with the model. A job keeps the
 	// one that it began with, so that its journal replays. See [turn.Revision].
 	Revision int `json:"revision,omitempty"`
-	// Modes are how Work differs in the modes that a message may set.
+	// Modes has the differences of Work in the modes that a message may set.
 	Modes map[Mode]ModeWork `json:"modes,omitempty"`
 
 	turn  turnTools
@@ -67,7 +67,7 @@ type Work struct {
 	PlanOnly bool `json:"plan_only,omitempty"`
 }
 
-// A ModeWork is how the work of a task differs in another mode than the one that it begins in.
+// A ModeWork is a task's work in another mode than its first.
 type ModeWork struct {
 	Tools    []Tool    `json:"tools,omitempty"` // that the task begins without
 	Checks   []Tool    `json:"checks,omitempty"`
@@ -75,7 +75,7 @@ type ModeWork struct {
 	PlanOnly bool      `json:"plan_only,omitempty"`
 }
 
-// begun is how a task began.
+// begun is a task's initial mode and work.
 type begun struct {
 	mode Mode
 	Work
@@ -200,7 +200,7 @@ func (s *State) addCosts(t *Task, list []ModelCost) {
 	}
 }
 
-// addReports adds what an order has taken to the accounts. Whoever reads what the
+// addReports adds what an order has taken to the accounts. A reader of what the
 // sub-agent returns has read what it has.
 func (s *State) addReports(reps ...Report) {
 	for i := range reps {

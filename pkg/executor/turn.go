@@ -33,11 +33,10 @@ type Turn struct {
 	Rejects int
 }
 
-// AITurn asks the task's model and returns its answer as an Out: a struct,
-// whose schema constrains the model, or a string, which is any text.
-// The turns of a scope are one conversation. An answer that does not fit is
-// sent back; one that still does not, or a limit, is a *StopError, which a
-// workflow may handle.
+// AITurn asks the task's model and returns its answer as an Out: a struct, whose schema
+// constrains the model, or a string, which is any text. The turns of a scope are one
+// conversation. An answer that does not fit is sent back; repeated misfits, or a limit, are a
+// *StopError, which a workflow may handle.
 func AITurn[Out any](sc *Scope, req Turn) (Out, error) {
 	var out Out
 	var output json.RawMessage
