@@ -144,13 +144,14 @@ func (l *Local) Ask(s Step) error {
 
 // A Past is a step that an engine elsewhere has performed by itself, for the journal and the
 // events of the host that performs the others: a note, a part, a checkpoint, a wait. It has
-// an output or a failure if it is one that has an outcome.
+// an output or a failure if such steps have an outcome.
 type Past struct {
 	Step   Step            `json:"step"`
 	Output json.RawMessage `json:"output,omitempty"`
 	// Failure of an await that nobody answered in time, or that belongs to a lost race.
 	Failure *Failure `json:"failure,omitempty"`
-	// Log is who sent the signal of an await, where the journal did not get it from them.
+	// Log names the sender of an await's signal, where the journal did not get it from
+	// them.
 	Log *event.Event `json:"log,omitempty"`
 }
 
@@ -269,7 +270,7 @@ func (c *contest) fork(n int) (ended func()) {
 	}
 }
 
-// A question is one that a branch waits for an answer to.
+// A question is an open question of a branch.
 type question struct {
 	changes int
 	settled bool
@@ -309,7 +310,7 @@ func (c *contest) stuck(q *question) bool {
 //		return Trip{}, book(r, "room")
 //	})
 //
-// The error is that of f; those of actions that fail are joined to it, and the
+// The error comes from f; errors of failing actions are joined to it, and the
 // actions before them run all the same. A result that f gives with its error
 // is kept. A run that only stops, because it was interrupted or cancelled, is
 // parked or diverged, takes nothing back. A saga that has taken back its actions
@@ -369,12 +370,12 @@ type Signal struct {
 	Name  string          `json:"name"`
 	Value json.RawMessage `json:"value,omitempty"`
 	// Question is the path of the awaiting step that it is meant for, for a store: it
-	// refuses an answer to one that has an answer. It is not kept.
+	// refuses an answer to an answered one. It is not kept.
 	Question string `json:"-"`
 	// Log, if not nil, is appended to the event log of the job together with the signal.
 	Log *event.Event `json:"-"`
-	// Sent is when it was sent, for a store, which takes its own time if it is zero. It identifies
-	// the signal where a job gets it in two ways.
+	// Sent is the time of sending, for a store, which takes its own time if it is zero. It
+	// identifies the signal where a job gets it in two ways.
 	Sent time.Time `json:"-"`
 }
 
@@ -392,7 +393,7 @@ func (e *SignalError) Error() string {
 func (e *SignalError) Unwrap() error { return e.Err }
 
 // A Wait is the input of an awaiting step: the signals to wait for, and for how long.
-// About describes the question to the person who answers.
+// About describes the question to the answering person.
 type Wait struct {
 	Signals []string        `json:"signals"`
 	About   json.RawMessage `json:"about,omitempty"`
@@ -544,7 +545,7 @@ func (s *Step) untyped(w Wait) error {
 
 // Drain takes all signals with a name that were sent already. It asks within the
 // scope of the step that comes next, which must have none of its own: steps have
-// the same paths whether there are signals or not. taken is how many were taken there
+// the same paths whether there are signals or not. taken counts those taken there
 // before: a workflow that makes a checkpoint between two calls keeps the number in it, so
 // that no two signals have one path.
 func Drain(r *Run, name string, taken int) ([]Signal, error) {

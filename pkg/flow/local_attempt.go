@@ -305,7 +305,7 @@ const (
 )
 
 // Next reports whether a step is tried again that failed with f, and after how
-// long, without jitter. n is how many attempts of its kind, busy or not, have
+// long, without jitter. n counts the attempts of its kind, busy or not, that have
 // failed; waited is the time since the first of them. Engines call it.
 func (rt Route) Next(f *Failure, n int, waited time.Duration) (wait time.Duration, again bool) {
 	base := rt.Backoff

@@ -113,7 +113,7 @@ func (r *Run) With(known ...Workflow) *Run {
 // A Spawn is the input of a step that begins a child.
 type Spawn struct {
 	Workflow string          `json:"workflow"`
-	About    string          `json:"about,omitempty"` // in a line, for those who watch
+	About    string          `json:"about,omitempty"` // in a line, for watchers
 	Input    json.RawMessage `json:"input"`
 }
 
@@ -206,7 +206,7 @@ func (s Step) ownEvent() (event.Event, bool) {
 	return event.Event{}, false
 }
 
-// Note emits a note for people who watch, once.
+// Note emits a note for watchers, once.
 func (r *Run) Note(format string, args ...any) error {
 	_, err := Do[struct{}](r, Note, fmt.Sprintf(format, args...), nil)
 	return err

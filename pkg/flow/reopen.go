@@ -44,13 +44,13 @@ type Reopener struct {
 	// nil if it has none.
 	Unknown func(rec Record, output json.RawMessage) bool
 	// Asked reports whether a step only asked a person. It is performed again with the
-	// one that was approved, so that an approval covers one call.
+	// approved step, so that an approval covers one call.
 	Asked func(rec Record, output json.RawMessage) bool
 	// Denied reports whether what a person answered was a no: a failure that is tried
 	// again by asking again.
 	Denied func(answer json.RawMessage) bool
 	// Repeat reports whether a finished step may be performed again where it
-	// depends on one that is.
+	// depends on a repeated one.
 	Repeat func(rec Record) bool
 	// RepeatScope is Repeat for a scope that has only a checkpoint left.
 	RepeatScope func(state json.RawMessage) bool

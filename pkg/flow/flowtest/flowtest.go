@@ -1,5 +1,5 @@
-// Package flowtest is the suite every engine passes: what a step, a fork, a
-// signal or a checkpoint means is what these tests say.
+// Package flowtest is the suite every engine passes: these tests
+// define what a step, a fork, a signal or a checkpoint means.
 //
 //	func TestEngine(t *testing.T) { flowtest.Run(t, open) }
 //
