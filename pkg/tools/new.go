@@ -107,7 +107,7 @@ func failure(ctx context.Context, env *Env, err error) (Result, error) {
 		}
 	}
 	if programs := interface{ Value() json.RawMessage }(nil); errors.As(err, &programs) {
-		res.Value = programs.Value() // for who would have to read the words otherwise
+		res.Value = programs.Value() // for readers that would have to parse the text otherwise
 	}
 	return res, nil
 }

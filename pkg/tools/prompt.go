@@ -172,8 +172,7 @@ const TestCommand = "test_command"
 // calls make one by one, beside each other.
 func IsFamily(name string) bool { return strings.HasSuffix(name, "/*") }
 
-// Matches reports whether an artifact is the one that name stands for, or one
-// of its family.
+// Matches reports whether name stands for an artifact, or for a family with it.
 func Matches(name, artifact string) bool {
 	prefix, family := strings.CutSuffix(name, "*")
 	if !family || !strings.HasSuffix(prefix, "/") {

@@ -21,8 +21,8 @@ const defaultTimeout = 2 * time.Minute
 
 // Run performs one call: it repairs and validates args, cuts env down to what
 // the tool needs, bounds the time, and sees to it that whatever the tool does
-// comes back as a Result that can be shown and kept. It is what executors
-// call.
+// comes back as a Result that can be shown and kept. Executors
+// call it.
 //
 // Faulty arguments, a missing capability, a timeout and a crash of the tool
 // are failed Results. An error means that the call has no outcome: ctx is done

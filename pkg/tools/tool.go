@@ -63,7 +63,7 @@ const (
 	Unsafe     Effect = "unsafe"     // never repeated; an interrupted call is reported as such
 )
 
-// Known reports whether e is one of those that there are.
+// Known reports whether e is a defined value.
 func (e Effect) Known() bool { return slices.Contains([]Effect{Pure, Idempotent, Unsafe}, e) }
 
 // Optionality reports how a tool is presented to the model.
@@ -75,7 +75,7 @@ const (
 	Conditional Optionality = "conditional" // only when Metadata.When holds
 )
 
-// Known reports whether o is one of those that there are.
+// Known reports whether o is a defined value.
 func (o Optionality) Known() bool {
 	return slices.Contains([]Optionality{Required, Optional, Conditional}, o)
 }
@@ -112,7 +112,7 @@ type Metadata struct {
 	Timeout     time.Duration `json:"timeout,omitempty"`   // of one call; zero means two minutes
 	Paths       []string      `json:"paths,omitempty"`     // arguments that are paths in the workspace, or lists of them: what rules about paths judge
 	Command     string        `json:"command,omitempty"`   // the argument that is shell text: what rules about commands judge
-	Source      string        `json:"source,omitempty"`    // of a server's tool: project or client, for who has brought the server; empty for the operator's
+	Source      string        `json:"source,omitempty"`    // of a server's tool: project or client, by the server's origin; empty for the operator's
 
 	// Proves reports what a successful call proves, as in "the project's tests pass".
 	// Only a tool that sets it is accepted as a check by agents lint: the success
@@ -194,8 +194,9 @@ type Result struct {
 	Refused bool `json:"refused,omitempty"`
 }
 
-// A Page is which lines of a longer text a result shows. The same call with the argument
-// from shows those from there on, and no more of them than the argument lines.
+// A Page is the range of a longer text's lines that a result shows. The same call with
+// the argument from shows those from there on, and no more of them than the argument
+// lines.
 type Page struct {
 	From int `json:"from"`
 	To   int `json:"to"`
@@ -211,7 +212,7 @@ const (
 	CannotCheck    Inconclusive = "unavailable" // it cannot be run here: its program is missing, or it was not permitted
 )
 
-// Known reports whether i is one of those that there are.
+// Known reports whether i is a defined value.
 func (i Inconclusive) Known() bool {
 	return slices.Contains([]Inconclusive{NothingToCheck, CannotCheck}, i)
 }
@@ -242,8 +243,8 @@ type Tool struct {
 	// visible to others before it is made: the artifacts that it is given, and the files
 	// that it touches. The args have been validated. May be nil.
 	Before func(args json.RawMessage) []Precondition
-	// Preview returns what a call would change, such as a diff, for the person who
-	// is asked to approve it, "" if it cannot tell. It changes nothing. May be nil.
+	// Preview returns what a call would change, such as a diff, for the person
+	// who approves it, "" if that is not known. It changes nothing. May be nil.
 	Preview func(env *Env, args json.RawMessage) string
 
 	ships bool // and is checked by the tests of pkg/parts

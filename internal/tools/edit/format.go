@@ -86,8 +86,8 @@ func glob(pattern, s string) bool {
 	return true
 }
 
-// Instead says which tools a model is offered where an agent names edit_file:
-// those of the model's format. It is what agents.Defaults takes. own comes
+// Instead returns the tools that a model is offered where an agent names edit_file:
+// those of the model's format, as agents.Defaults takes them. own comes
 // before the rules that ship and may be nil.
 func Instead(own map[string]Format) func(model string) map[string][]string {
 	return func(model string) map[string][]string {

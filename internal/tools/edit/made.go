@@ -17,8 +17,8 @@ type editStep struct {
 // mostUndone bounds how many texts are made by undoing.
 const mostUndone = 64
 
-// alreadyApplied reports whether text, in which steps make changes, is what they made
-// of another text, which is found by undoing them: then they were made before.
+// alreadyApplied reports whether text, in which steps make changes, is their result
+// from another text, which is found by undoing them: then they were made before.
 // That they fit once more means nothing: a place that is like theirs but for
 // blanks comes into its own when theirs is gone, and what is under a line after
 // @@ grows when the line is removed that ended it. Steps that only take lines

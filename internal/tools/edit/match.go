@@ -5,7 +5,7 @@ import "strings"
 // A textSpan is a piece of a text, in bytes, end excluded.
 type textSpan struct{ Start, End int }
 
-// matchRule says by which rule a text was found, in words for the model.
+// matchRule names the rule by which a text was found, for the model.
 type matchRule string
 
 const (

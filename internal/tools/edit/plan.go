@@ -504,7 +504,7 @@ func Fits(files *workspace.Files, diff string) error {
 	return p.check()
 }
 
-// exactly plans a diff all of whose lines are where it says.
+// exactly plans a diff whose lines are all in its places.
 func exactly(files *workspace.Files, diff string) (*plan, error) {
 	secs, err := parsePatch(diff)
 	if err != nil {

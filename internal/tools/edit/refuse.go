@@ -77,7 +77,7 @@ func (e *matchError) subject() string {
 	return e.what + " are"
 }
 
-// called gives what err reports about old the name that the form has for it, where
+// called renames what err reports about old to the form's name for it, where
 // that has no all.
 func called(what string, err error) error {
 	if me, ok := errors.AsType[*matchError](err); ok {

@@ -100,7 +100,7 @@ func check(ctx context.Context, env *tools.Env, in checkInput) (tools.Result, er
 	return out, nil
 }
 
-// list says which checks there are.
+// list lists the checks.
 func list(env *tools.Env, all []checker) (tools.Result, error) {
 	found := []projectCheck{}
 	for _, kind := range []string{"format", "lint", "types", "build"} {
@@ -202,7 +202,7 @@ func (c checker) run(ctx context.Context, ex process.Exec, within time.Duration)
 	return strings.TrimSpace(text) + "\n", why, missing, nil
 }
 
-// checkStatuses are those of linters and of checkers of types.
+// checkStatuses lists the exit statuses of linters and type checkers.
 var checkStatuses = []exitStatus{
 	{program: word("eslint"), from: 2, to: 2, words: "a fault of its configuration, or of eslint"},
 	{program: word(`\S*ruff`), from: 2, to: 2, words: "a fault of its configuration or arguments, or of ruff"},

@@ -67,7 +67,8 @@ func (s *site) has(names ...string) bool {
 	})
 }
 
-// files are those with an ending, relative to the directory; see hasFile.
+// files returns the files with an ending, relative to the directory; see
+// hasFile.
 func (s *site) files(ext string) (names []string) {
 	hasFile(s.tree, s.dir, func(name string) bool {
 		if path.Ext(name) == ext && !strings.ContainsAny(name, " \n") && !strings.HasPrefix(path.Base(name), "-") {

@@ -51,7 +51,7 @@ func (p project) command() string {
 // noTests reports in a line that a project has no tests.
 const noTests = "not tested: no tests found"
 
-// errNone is that a project has no tests that are found.
+// errNone reports that no tests were found in a project.
 var errNone = noTestsError{}
 
 type noTestsError struct{}
