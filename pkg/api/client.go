@@ -125,7 +125,7 @@ func (c *client) events(ctx context.Context, path string, q url.Values, o adroit
 	})
 }
 
-// values are what a request is answered with as server-sent events.
+// values iterates over a request's server-sent events.
 func values[T any](ctx context.Context, c *client, request func(context.Context) (*http.Request, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		if err := read(ctx, c, request, func(v T) bool { return yield(v, nil) }); err != nil {

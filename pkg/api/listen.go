@@ -23,7 +23,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
-// Options are where to listen, and for whom.
+// Options control where to listen, and for whom.
 type Options struct {
 	Address string  // host:port; port 0 is a free one; unix:PATH is a socket that only this user can use
 	Token   string  // of the owner, who may do all
@@ -140,7 +140,7 @@ func (l *Listener) scheme() string {
 	return "http"
 }
 
-// URL is where the listener is, without a slash at its end.
+// URL returns the listener's URL, without a slash at its end.
 func (l *Listener) URL() string {
 	if l.unix() {
 		return unixScheme + l.l.Addr().String()
@@ -229,7 +229,7 @@ func (l *Listener) Guard(h http.Handler) http.Handler {
 	})
 }
 
-// authority is what whoever sends a request may do, nil if they are unknown.
+// authority returns the authority of a request's sender, nil if they are unknown.
 func (l *Listener) authority(r *http.Request) *adroit.Authority {
 	given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !bearer {
@@ -254,7 +254,7 @@ func (l *Listener) authority(r *http.Request) *adroit.Authority {
 	return a
 }
 
-// recheck is how long a request goes on at most once its token is revoked.
+// recheck bounds the time a request goes on once its token is revoked.
 const recheck = 2 * time.Second
 
 // lasting is the context of a request by a. A stream may be open for days: it ends soon after its
@@ -285,8 +285,8 @@ func (l *Listener) named(host string) bool {
 	return l.unix() || IsLoopback(host) || l.leaf != nil && l.leaf.VerifyHostname(hostname(host)) == nil
 }
 
-// refuse answers with an error in the form of the interface. Who is refused may not
-// hold the connection by sending slowly.
+// refuse answers with an error in the form of the interface. A refused client may
+// not hold the connection by sending slowly.
 func refuse(w http.ResponseWriter, code int, message, hint string) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedTime)) // else it takes longer
 	w.Header().Set("Connection", "close")
@@ -402,7 +402,7 @@ type connections struct {
 	open []*connection // the oldest first
 }
 
-// A connection is one that is open.
+// A connection is an open connection.
 type connection struct {
 	net.Conn
 	known   bool // it has sent a request with the token
@@ -411,8 +411,8 @@ type connection struct {
 
 type connectionKey struct{}
 
-// context is that of the requests of a connection, for [http.Server.ConnContext]. It
-// is called for each before anything is read from it, one at a time.
+// context returns the context of a connection's requests, for [http.Server.ConnContext]. It is
+// called for each before anything is read from it, one at a time.
 func (c *connections) context(ctx context.Context, conn net.Conn) context.Context {
 	added := &connection{Conn: conn}
 	c.mu.Lock()

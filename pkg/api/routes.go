@@ -79,7 +79,7 @@ type (
 	}
 )
 
-// lint has what a request is about checked.
+// lint checks a request's subject.
 func lint(ctx context.Context, c adroit.Client, in linting) (*adroit.LintReport, error) {
 	r := adroit.LintRequest{Scope: in.Scope, Files: in.Files, Names: in.Names}
 	switch in.Kind {
@@ -402,7 +402,7 @@ func (c *client) ImportFacts(ctx context.Context, dir string, facts []memory.Fac
 	return out.Added, out.Refused, err
 }
 
-// openAPIPath is where a server has the description of the interface.
+// openAPIPath is the path of the interface's description.
 const openAPIPath = "/openapi.json"
 
 func (r route[In, Out]) describe() description {

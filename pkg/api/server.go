@@ -179,7 +179,7 @@ func keysOf(t reflect.Type) (keys []string) {
 	return keys
 }
 
-// refuseLast answers a request about last: whoever sends it means their directory, which
+// refuseLast answers a request about last: the sender means their directory, which
 // a server does not know.
 func refuseLast(w http.ResponseWriter, ref string) bool {
 	if !strings.EqualFold(strings.TrimSpace(ref), "last") {
@@ -189,7 +189,7 @@ func refuseLast(w http.ResponseWriter, ref string) bool {
 	return true
 }
 
-// refuseEmptyKey answers a request for a job whose key is there and empty: whoever sends it
+// refuseEmptyKey answers a request for a job whose key is there and empty: the sender
 // means one, and without one each request is another job.
 func refuseEmptyKey(w http.ResponseWriter, body []byte) bool {
 	var in struct{ Key *string }
@@ -214,8 +214,8 @@ func status(err error) int {
 	return cmp.Or(statuses[problem.AsError(err).Kind], http.StatusInternalServerError)
 }
 
-// A details is an error as RFC 9457 has it, with members of its own: kind, code and hint,
-// which is what to do.
+// A details is an error as RFC 9457 has it, with members of its own: kind, code and hint, the
+// advice.
 type details struct {
 	Type   string       `json:"type"` // where its kind is described
 	Title  string       `json:"title"`
@@ -270,14 +270,14 @@ const (
 )
 
 // heartbeat is the interval at which a stream sends a comment, so that both sides notice
-// that the other one is gone; slowReader is how long a reader may leave what was sent
+// that the other one is gone; slowReader bounds the time a reader may leave what was sent
 // before it is dropped. It connects again and goes on after the last event that it has.
 var heartbeat, slowReader = 15 * time.Second, 30 * time.Second
 
-// firstBeat is when a stream begins that has nothing to send: an error comes before.
+// firstBeat is the delay of an idle stream's beginning: an error comes before.
 const firstBeat = 50 * time.Millisecond
 
-// An eventQuery is what a request for events asks for.
+// An eventQuery is a request for events.
 type eventQuery struct {
 	job  string
 	wait time.Duration

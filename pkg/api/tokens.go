@@ -32,15 +32,15 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
-// A Token is one that the owner of a data directory has given to somebody.
+// A Token is given to somebody by a data directory's owner.
 type Token struct {
 	adroit.Authority
 	Hash string    `json:"sha256"` // of the secret, which is nowhere
 	Made time.Time `json:"made"`
 }
 
-// Tokens are those of a data directory. Each call reads the file again if it has changed, so that
-// a server notices at once what another process has done. It is safe for concurrent use.
+// Tokens manages the tokens of a data directory. Each call reads the file again if it has changed, so that a
+// server notices at once what another process has done. It is safe for concurrent use.
 type Tokens struct {
 	path string
 
@@ -192,10 +192,10 @@ type login struct {
 	codes map[string]time.Time // until when they work
 }
 
-// loginPath is where the link leads.
+// loginPath is the link's path.
 const loginPath = "/login"
 
-// codeTime is how long a code works.
+// codeTime is the lifetime of a login code.
 const codeTime = 10 * time.Minute
 
 // code returns a new code.
@@ -219,7 +219,7 @@ func (l *login) use(code string) bool {
 	return ok && time.Now().Before(until)
 }
 
-// session is what the cookie has: of the owner, or of the token with a hash. It follows from the owner's
+// session returns the cookie's value: of the owner, or of the token with a hash. It follows from the owner's
 // token, so that it lasts longer than the server, and as long as both tokens; neither follows from it.
 func (l *login) session(of string) string {
 	m := hmac.New(sha256.New, []byte(l.token))
@@ -295,8 +295,9 @@ func (l *login) typed(w http.ResponseWriter, r *http.Request) string {
 	return l.session(hash(given))
 }
 
-// who is what the browser that sends a request may do by its cookie, nil if it is not known or the request
-// comes from another site's page. A browser that does not report where a request comes from may only read.
+// who returns the authority of the browser that sends a request by its cookie, nil if it is not known or the
+// request comes from another site's page. A browser that does not report where a request comes from may only
+// read.
 func (l *login) who(r *http.Request) *adroit.Authority {
 	c, err := r.Cookie(cookieName(r))
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
