@@ -35,7 +35,7 @@ type remote struct {
 	places   cursors  // of readers of all events
 }
 
-// Start implements [adroit.JobWriter]. Who has answered a job and starts it then joins it.
+// Start implements [adroit.JobWriter]. Starting a job after answering it joins it.
 func (r *remote) Start(ctx context.Context, ref string, o adroit.StartOptions) (*adroit.Started, error) {
 	s, err := r.Client.Start(ctx, ref, o)
 	_, answered := r.answered.LoadAndDelete(ref)
@@ -120,11 +120,11 @@ func (r *remote) Submit(ctx context.Context, q adroit.Request) (*adroit.Submitte
 	return nil, problem.WithHint(errors.New("no worker polls Temporal: nobody can take the job"), hint.Command("worker")+" makes this machine one")
 }
 
-// submitPatience is how long a request waits for a first worker.
+// submitPatience bounds a request's wait for a first worker.
 const submitPatience = 10 * time.Second
 
-// hosts are those whose workers have polled lately, the one with the fewest running jobs
-// first. If there is none it waits for one, but not for longer than patience.
+// hosts returns the hosts whose workers have polled lately, the one with the fewest running jobs first. If
+// there is none it waits for one, but not for longer than patience.
 func (t *Cluster) hosts(ctx context.Context, patience time.Duration) ([]string, error) {
 	for end := time.Now().Add(patience); ; {
 		d, err := t.c.DescribeTaskQueue(ctx, t.queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
@@ -309,7 +309,7 @@ func (r *remote) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
 // stuckAfter is the number of attempts after which the task of a workflow counts as stuck.
 const stuckAfter = 3
 
-// stuck is why the tasks of a job's workflow fail again and again, empty if they do not: a worker
+// stuck returns why the tasks of a job's workflow fail again and again, empty if they do not: a worker
 // lacks a key, a payload or the code. Nothing is lost, and it goes on when one has it.
 func (t *Cluster) stuck(ctx context.Context, d *workflowservice.DescribeWorkflowExecutionResponse) string {
 	if d.GetPendingWorkflowTask().GetAttempt() < stuckAfter {
@@ -507,7 +507,7 @@ func (r *remote) AllEvents(ctx context.Context, o adroit.EventOptions) iter.Seq2
 	}
 }
 
-// newHostEvery is how often a reader of all events looks for new hosts, and for one that is away.
+// newHostEvery is the interval at which a reader of all events looks for new and absent hosts.
 const newHostEvery = 5 * time.Second
 
 // everyHost is each host that polls or has jobs.

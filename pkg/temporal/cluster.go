@@ -87,7 +87,7 @@ func Dial(ctx context.Context, at config.Temporal) (*Cluster, error) {
 	return t, nil
 }
 
-// options are those of a client: of a worker, whose workflows insist on keys, or of any other.
+// options returns the options of a client: of a worker, whose workflows insist on keys, or of any other.
 func (t *Cluster) options(worker bool) client.Options {
 	data := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), codec{t.keys, worker})
 	return client.Options{
@@ -105,7 +105,7 @@ func (t *Cluster) describe(ctx context.Context) (*workflowservice.DescribeNamesp
 	return d, nil
 }
 
-// secure is how a connection is encrypted; nil: not at all.
+// secure returns the TLS configuration of a connection; nil: no TLS.
 func secure(at config.TemporalTLS) (*tls.Config, error) {
 	if !at.Enabled && at == (config.TemporalTLS{}) {
 		return nil, nil
@@ -188,7 +188,7 @@ func (t *Cluster) Start(ctx context.Context, j *jobs.Job, host, note string, atO
 	}
 }
 
-// An about is what lists show of a job whose host is away.
+// An about describes a job in lists while its host is away.
 type about struct{ Title, Dir string }
 
 const aboutMemo = "about"
@@ -317,8 +317,8 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.Status, Header: a.Header, Body: body, Request: req}, nil
 }
 
-// callPatience is how long a call waits for a worker of any host, which may be another one than
-// that which answers. A workflow that none has taken has untaken events at most.
+// callPatience bounds the wait of a call for a worker of any host, not only of the one that answers. A
+// workflow that none has taken has untaken events at most.
 const callPatience, untaken = 8 * time.Second, 3
 
 // hostOf is the queue of the host of a job, or of any host.
@@ -427,7 +427,7 @@ func answer(host string, err error) error {
 
 const callName = "adroit.call"
 
-// A reply is what the interface of pkg/api answered on a host.
+// A reply is a host's response from the interface of pkg/api.
 type reply struct {
 	Status int
 	Header http.Header

@@ -30,7 +30,7 @@ type engine struct {
 // waits for its host before the job shows that the host is away.
 const heartbeat, hostPatience = 5 * time.Second, 20 * time.Second
 
-// beat is how often a step that is performed reports so: the answer carries the cancel. The SDK
+// beat is the heartbeat interval of a running step: the answer carries the cancel. The SDK
 // would keep reports back for four fifths of the heartbeat timeout.
 const beat = time.Second
 

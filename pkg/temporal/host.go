@@ -30,7 +30,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// Options are those of a worker.
+// Options configure a worker.
 type Options struct {
 	Host   string // the name of the host, which is its task queue: of one data directory for ever
 	Build  string // of the program, to which the jobs that begin with it are pinned; empty: to none
@@ -197,10 +197,10 @@ func (w *Worker) on(c client.Client) *Worker {
 // most is the size of the largest input or output of a step.
 func (w *Worker) most() int { return cmp.Or(w.o.Most, mostBytes) }
 
-// drainTime is how long a worker that stops waits for the steps under way.
+// drainTime bounds a stopping worker's wait for the steps under way.
 const drainTime = 30 * time.Second
 
-// registry is what a worker of the SDK and its test environment have in common.
+// registry is the interface that SDK workers and their test environment share.
 type registry interface {
 	RegisterDynamicWorkflow(w any, o workflow.DynamicRegisterOptions)
 	RegisterWorkflowWithOptions(w any, o workflow.RegisterOptions)
@@ -301,7 +301,7 @@ func (w *Worker) leaveIdle() {
 	}
 }
 
-// reconcileEvery is how often a worker asks about jobs whose workflows somebody may have ended.
+// reconcileEvery is the interval of checks for jobs whose workflows somebody may have ended.
 const reconcileEvery = 15 * time.Second
 
 // reconcile ends the jobs of this host whose workflows were terminated, in Temporal's own interface
@@ -371,7 +371,7 @@ func (w *Worker) forget(id string, h *held) {
 func (w *Worker) leave(id string, why error) {
 	w.mu.Lock()
 	h := w.open[id]
-	delete(w.open, id) // so that nobody else leaves it, and who needs it opens it anew
+	delete(w.open, id) // so that nobody else leaves it; the next use opens it anew
 	w.mu.Unlock()
 	if h == nil {
 		return

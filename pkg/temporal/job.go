@@ -64,8 +64,8 @@ func tooBig(n, most int) string {
 	return text
 }
 
-// A Carry is what an execution of a job's workflow begins with, and what it hands to the
-// next one: all that it knows. It needs no checkpoint.
+// A Carry is the state from which an execution of a job's workflow begins, and which it passes
+// to the next one, complete. It needs no checkpoint.
 type Carry struct {
 	On     string `json:"on,omitempty"`      // the host of the job, until it is opened there
 	Note   string `json:"note,omitempty"`    // for its events, of one that goes on after its end
@@ -83,7 +83,7 @@ type Carry struct {
 	Long    int                    `json:"long,omitempty"`    // events after which it continues as new; 0: when the server advises it
 }
 
-// A letter is a signal. Log is who sent it, if the host does not know that.
+// A letter is a signal. Log names the sender, if the host does not know it.
 type letter struct {
 	flow.Signal
 	Sent int64        `json:"sent,omitempty"` // in nanoseconds, of one that the host keeps, too: what it is known by
@@ -118,15 +118,14 @@ type opened struct {
 	Queue   []letter               `json:"queue,omitempty"`
 }
 
-// An Outcome is what performing a step came to.
+// An Outcome is the result of performing a step.
 type Outcome struct {
 	Output  json.RawMessage `json:"output,omitempty"`
 	Failure *flow.Failure   `json:"failure,omitempty"`
 	log     *event.Event    // of a signal
 }
 
-// An End is how a job or a sub-agent has ended. As an error, it is what its workflow
-// returned.
+// An End is the end of a job or a sub-agent. As an error, it is its workflow's.
 type End struct {
 	Job    string          `json:"job"`
 	Before []flow.Past     `json:"before,omitempty"`
@@ -135,7 +134,7 @@ type End struct {
 	Output json.RawMessage `json:"output,omitempty"`
 }
 
-// A recorded is what recording an end came to. A job that is queued again goes on: a message
+// A recorded is the result of recording an end. A job that is queued again goes on: a message
 // came in the moment in which it ended.
 type recorded struct {
 	Status jobs.Status `json:"status"`
@@ -146,7 +145,7 @@ func (e *End) Error() string  { return e.Why }
 func (e *End) Status() string { return string(e.Code) }
 func (e *End) Reason() string { return e.Why }
 
-// A Status is how a job stands, for the query of that name.
+// A Status is a job's status, for the query of that name.
 type Status struct {
 	Status    string          `json:"status"`
 	Host      string          `json:"host,omitempty"`
@@ -261,7 +260,7 @@ func (j *job) drain() {
 	}
 }
 
-// end is how the workflow has ended.
+// end returns the workflow's end.
 func (j *job) end(out json.RawMessage, err error) *End {
 	end := &End{Before: j.Before, Job: j.Job, Output: out}
 	var own interface {
@@ -366,7 +365,7 @@ func (j *job) blocked(ctx workflow.Context, why string) error {
 	return err
 }
 
-// status is how the job stands.
+// status returns the job's status.
 func (j *job) status() Status {
 	s := Status{Status: string(jobs.Running), Host: j.Host, Reason: j.reason}
 	for _, path := range slices.SortedFunc(maps.Keys(j.asked), flow.Compare) {
@@ -445,7 +444,7 @@ func (j *job) serve() error {
 	)
 }
 
-// mostSeen is how many letters a job knows again.
+// mostSeen bounds the letters that a job remembers.
 const mostSeen = 64
 
 // seen reports whether a letter came before, and keeps that it has come now.
@@ -465,7 +464,7 @@ func (j *job) seen(l letter) bool {
 // errEnding refuses what comes in the moment in which a job ends.
 var errEnding = errors.New("the job is about to end")
 
-// stopPatience is how long a stop waits for the host of a job.
+// stopPatience bounds a stop's wait for the host of a job.
 const stopPatience = 5 * time.Second
 
 // listen has take take each signal of a name.

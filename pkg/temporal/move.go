@@ -86,7 +86,7 @@ func (r *remote) move(ctx context.Context, ref string, o adroit.RetryOptions) (*
 	return s, nil
 }
 
-// A past is what Temporal has of a job.
+// A past is a job's history on Temporal.
 type past struct {
 	placed Placed
 	asks   []json.RawMessage // of its models
@@ -390,7 +390,8 @@ func (t *Cluster) takeBack(ctx context.Context, build string) {
 	}
 }
 
-// builds are those that have workers, with the hosts of these, and the one with which new jobs begin.
+// builds returns the builds that have workers, with the hosts of these, and the one with which new jobs
+// begin.
 func (t *Cluster) builds(ctx context.Context) (hosts map[string][]string, routed string, err error) {
 	d, err := t.c.DescribeTaskQueue(ctx, t.queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
@@ -422,7 +423,7 @@ func untakenTask(d *workflowservice.DescribeWorkflowExecutionResponse) bool {
 	return p.GetState() == enums.PENDING_WORKFLOW_TASK_STATE_SCHEDULED && time.Since(p.GetScheduledTime().AsTime()) > taskPatience
 }
 
-// taskPatience is how long a task waits for a worker before its build counts as one that has none. A poll
+// taskPatience is the time a task waits for a worker before its build counts as one without workers. A poll
 // of a worker that is gone shows for longer than a minute.
 const taskPatience = 8 * time.Second
 
@@ -447,7 +448,7 @@ func (t *Cluster) open(ctx context.Context, f func(*workflowservice.DescribeWork
 	return nil
 }
 
-// adoptEvery is how often a worker looks for jobs of builds that have no worker.
+// adoptEvery is the interval at which a worker looks for jobs of builds without workers.
 const adoptEvery = 5 * time.Second
 
 // adoptAll has jobs of builds that have no worker any more go on with this build, until ctx ends.
@@ -561,7 +562,7 @@ func (t *Cluster) drained(ctx context.Context, build, host, self string) {
 	}
 }
 
-// unserved is why a job waits for a build that has no worker, empty if it does not.
+// unserved returns why a job waits for a build that has no worker, empty if it does not.
 func (t *Cluster) unserved(ctx context.Context, d *workflowservice.DescribeWorkflowExecutionResponse) string {
 	of := pinned(d.GetWorkflowExecutionInfo().GetVersioningInfo())
 	if of == "" || !untakenTask(d) {

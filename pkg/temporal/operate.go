@@ -34,7 +34,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/config"
 )
 
-// Commands are those below adroit worker, for who operates hosts. where is asked when one runs.
+// Commands returns the commands below adroit worker, for hosts' operators. where is asked when one runs.
 func Commands(where func() (at config.Temporal, data string, err error)) []*cobra.Command {
 	doctor := &cobra.Command{
 		Use:   "doctor",
@@ -149,7 +149,7 @@ func codecToken(data string) (string, error) {
 	return "", problem.Invalidf("remove it, and another one is made", "%s has no token of %d characters", file, rootfs.MinToken)
 }
 
-// codecHandler decrypts for who has the token: in the Authorization header, or as the first part
+// codecHandler decrypts for holders of the token: in the Authorization header, or as the first part
 // of the path, because Temporal's interface sends no header of its own. Pages of other origins
 // than the one that is named do not get an answer.
 func codecHandler(own codec, s *store, token, origin string) (http.Handler, error) {
@@ -322,7 +322,7 @@ func (t *Cluster) probe(ctx context.Context) (skew time.Duration, err error) {
 	return skew, nil
 }
 
-// mostStuck is how many jobs doctor looks at.
+// mostStuck bounds the jobs that doctor examines.
 const mostStuck = 200
 
 // stuck names the jobs with which no worker can go on.
@@ -369,8 +369,8 @@ func (t *Cluster) attributes(ctx context.Context) error {
 	return t.usable(ctx)
 }
 
-// attributesPatience is how long a server has for reading attributes that were just registered. One
-// with a database other than SQLite looks every few seconds, and refuses them until then.
+// attributesPatience bounds the wait for a server to read attributes that were just registered. One with a
+// database other than SQLite looks every few seconds, and refuses them until then.
 const attributesPatience = time.Minute
 
 // usable waits until the search attributes can be asked for.

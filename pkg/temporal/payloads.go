@@ -143,7 +143,7 @@ func AddKey(file string) (id string, err error) {
 	return id, rootfs.WriteFile(file, fmt.Appendf(old, "%s %s\n", id, base64.StdEncoding.EncodeToString(raw)))
 }
 
-// How a payload that is encrypted is marked. The words are those of Temporal's own examples.
+// Marks of encrypted payloads. The words come from Temporal's own examples.
 const (
 	encrypted = "binary/encrypted"
 	keyID     = "encryption-key-id"
@@ -363,7 +363,7 @@ func (t *Cluster) sweep(ctx context.Context) (removed int, err error) {
 	return removed, err
 }
 
-// changed is when the last file of a directory was stored, or used again.
+// changed returns when the last file of a directory was stored, or used again.
 func changed(dir string) (last time.Time) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
