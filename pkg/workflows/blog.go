@@ -13,8 +13,8 @@ import (
 )
 
 // blogWorkflow writes a post in seven phases that are always the same: analyse,
-// research, outline, expand, assemble, announce, publish. It is what the agent
-// blog used to be, kept to compare the two: see adroit run compare.
+// research, outline, expand, assemble, announce, publish. It is the agent
+// blog's former workflow, kept to compare the two: see adroit run compare.
 var blogWorkflow = agents.Define("blog_phases", blogPhases)
 
 func blogPhases(sc *executor.Scope) error {

@@ -25,7 +25,7 @@ type Finding struct {
 // severities in the order of a report.
 func severities() []string { return []string{"critical", "major", "minor", "nit"} }
 
-// findings are those of a reviewer's report. It reports false if there was no
+// findings returns a reviewer's findings. It reports false if there was no
 // review.
 func findings(rep executor.Report) ([]Finding, bool) {
 	var list []Finding

@@ -75,7 +75,7 @@ func (p Plan) text() string {
 	return strings.TrimSpace(b.String())
 }
 
-// A verdict is what the agent validator answers.
+// A verdict is the answer of the agent validator.
 type verdict struct {
 	Valid    bool     `json:"valid"`
 	Problems []string `json:"problems"`

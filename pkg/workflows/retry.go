@@ -23,7 +23,7 @@ type Try struct {
 	Analysis *analysis `json:"analysis,omitempty"` // made after it
 }
 
-// An analysis is what a model reports of a failed attempt.
+// An analysis is a model's report on a failed attempt.
 type analysis struct {
 	Cause    string `json:"cause" jsonschema:"minLength=1,description=Why it failed"`
 	Advice   string `json:"advice" jsonschema:"description=What the next attempt must do in another way"`

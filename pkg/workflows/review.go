@@ -17,7 +17,7 @@ import (
 // agent reviewer.
 var reviewWorkflow = agents.Define("fanout_review", fanoutReview)
 
-// A Review is what several reviewers have found.
+// A Review combines several reviewers' findings.
 type Review struct {
 	Verdict  string      `json:"verdict"`
 	Findings []Finding   `json:"findings"` // the gravest first

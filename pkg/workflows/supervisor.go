@@ -168,7 +168,7 @@ func (res *Supervised) check(sc *executor.Scope) error {
 	return nil
 }
 
-// fix has what a review found made right, once.
+// fix has a review's findings fixed, once.
 func (res *Supervised) fix(sc *executor.Scope, grave []Finding) error {
 	var b strings.Builder
 	for _, f := range grave {
@@ -210,7 +210,7 @@ const (
 	wholeNote = "Others have planned this task, and will review what you do."
 )
 
-// part is what a worker that takes it is given beside the prompt: the files of the part.
+// part returns the files of a part, for a worker that takes them beside the prompt.
 func (s subtask) part(sc *executor.Scope) (map[string]json.RawMessage, error) {
 	if sc.Task.Revision < turn.NamesWhole || len(s.Files) == 0 {
 		return nil, nil
@@ -236,7 +236,7 @@ func (s subtask) prompt(task string, of, revision int) string {
 	return text
 }
 
-// A Supervised is what has come of a supervised task.
+// A Supervised is the result of a supervised task.
 type Supervised struct {
 	Summary  string    `json:"summary"`
 	Subtasks []part    `json:"subtasks"`
@@ -247,7 +247,7 @@ type Supervised struct {
 	Open     []string  `json:"open"` // why it is not done; empty if it is
 }
 
-// A part is what became of a subtask.
+// A part is the result of a subtask.
 type part struct {
 	Title     string   `json:"title"`
 	Status    string   `json:"status"` // of the worker, or of the fixer that did it anew
@@ -298,7 +298,7 @@ func (res *Supervised) changed() string {
 // mostDiff bounds, in bytes, the diffs that a reviewer need not ask for.
 const mostDiff = 12_000
 
-// diffs are what the parts have changed, if that is all of it and not too much.
+// diffs returns the parts' changes, if those are complete and not too much.
 func (res *Supervised) diffs() string {
 	all := ""
 	for _, p := range res.Subtasks {

@@ -13,7 +13,7 @@ import (
 // times. The artifact "rounds" states how often.
 var UntilTestsPass = agents.Define("until_tests_pass", untilTestsPass)
 
-// A progress is how a model states where it stands with a task.
+// A progress is a model's report on its progress with a task.
 type progress struct {
 	Status   string `json:"status" jsonschema:"enum=complete,enum=needs_research,enum=blocked,description=blocked only if a person has to decide or provide something"`
 	Note     string `json:"note" jsonschema:"minLength=1,description=What was done and how; or what blocks you"`

@@ -39,7 +39,7 @@ const CancelStages = "cancel_stages"
 // the tools that the stages name, shell for commands, and may spawn the fixers.
 // The result is bound as the artifact "validation".
 //
-// The error is nil although stages failed: see Validation.OK. It is that of
+// The error is nil although stages failed: see Validation.OK. It reports
 // stages that make no sense, a *executor.StopError for a limit of the task, or
 // the engine's; what there is of a result comes with it.
 func Validate(sc *executor.Scope, stages Stages) (v Validation, err error) {
@@ -121,8 +121,8 @@ func (res *stageResult) perform(sc *executor.Scope, st Stage) error {
 	return nil
 }
 
-// coordinated enters what a coordinator has decided, and what agents have done whom it
-// has picked.
+// coordinated enters a coordinator's decisions, and the work of the agents that it
+// picked.
 func (res *stageResult) coordinated(st Stage, got coordinator.Result) {
 	res.Add(got)
 	for _, a := range got.Attempts {
@@ -141,7 +141,7 @@ func (res *stageResult) coordinated(st Stage, got coordinator.Result) {
 	}
 }
 
-// options are how the stage is coordinated: the command that may repair it, then its
+// options returns the stage's options for coordination: the command that may repair it, then its
 // agent as often as it says.
 func (res *stageResult) options(sc *executor.Scope, st Stage) coordinator.Options {
 	most := max(st.Attempts, 0)
@@ -323,14 +323,14 @@ func stagesFound(sc *executor.Scope, look func() (tools.Result, error)) ([]Stage
 	return out, nil
 }
 
-// A Validation is what became of stages: the artifact "validation". It has all
-// stages, whatever happened.
+// A Validation is the result of stages: the artifact "validation". It has all stages, whatever
+// happened.
 type Validation struct {
 	OK     bool          `json:"ok"` // every stage passes
 	Stages []stageResult `json:"stages"`
 }
 
-// A stageResult is what became of one stage.
+// A stageResult is the result of one stage.
 type stageResult struct {
 	Name    string        `json:"name"`
 	Status  string        `json:"status"`
@@ -345,7 +345,7 @@ type stageResult struct {
 	coordinator.Record // of its coordinator
 }
 
-// A stageUsage is what models took.
+// A stageUsage is the usage of models.
 type stageUsage struct {
 	Turns int     `json:"turns,omitempty"`
 	In    int     `json:"in,omitempty"`

@@ -12,8 +12,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
-// tryStage runs the stage's command, and returns no problem if it passes. What was
-// cut short when the process died is run again: that it can be is what a check is.
+// tryStage runs the stage's command, and returns no problem if it passes. A check
+// cut short when the process died is run again: checks are repeatable.
 func tryStage(sc *executor.Scope, st Stage) (*coordinator.Problem, error) {
 	return tryThen(sc, turn.Again, st)
 }
@@ -93,7 +93,7 @@ func jsonText(s string) json.RawMessage {
 	return b
 }
 
-// mayFix is what a fixer's tools may need at most.
+// mayFix bounds the capabilities of a fixer's tools.
 var mayFix = tools.Read | tools.Write | tools.Exec | tools.Think
 
 // bounded is the agent as it may fix: with a grant that has no shell, no

@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
-// Stages are what must hold of a project, in order. As JSON they are such an
+// Stages are the requirements of a project, in order. As JSON they are such an
 // object, or only the list.
 type Stages struct {
 	List []Stage `json:"stages"`
@@ -32,8 +32,8 @@ type Stage struct {
 	Run   string          `json:"run,omitempty"`   // a command line, for the tool shell
 	Check string          `json:"check,omitempty"` // or a tool; in JSON also {"tool": …, "with": …} or {"run": …}
 	Args  json.RawMessage `json:"args,omitempty"`  // of the check
-	// Repair is what mends a failure without a model, tried once before any agent
-	// is asked: a command where the stage runs one, a tool where it is a check.
+	// Repair fixes a failure without a model, tried once before any agent is
+	// asked: a command where the stage runs one, a tool where it is a check.
 	Repair string `json:"repair,omitempty"`
 	// Fix is the agent that mends what fails, "" for nobody. Whatever its file
 	// asks for, it gets no shell, no network and publishes nothing.
@@ -255,7 +255,7 @@ func (st Stage) tool() string {
 	return "shell"
 }
 
-// args are those of the tool.
+// args returns the tool's arguments.
 func (st Stage) args() any {
 	if st.Check != "" {
 		if len(st.Args) == 0 {

@@ -22,7 +22,7 @@ import (
 // artifact "report" is a [Worked].
 var worker = agents.Define("worker", doTask)
 
-// An understanding is how a model reports that it has understood a task.
+// An understanding is a model's report that it has understood a task.
 type understanding struct {
 	Approach string `json:"approach" jsonschema:"minLength=1,description=What you are going to change and where"`
 	Large    bool   `json:"large" jsonschema:"description=It takes changes in many places that should be planned first"`
@@ -174,7 +174,7 @@ func (res *Worked) research(sc *executor.Scope, question string) (string, error)
 		question, found.Confidence, found.Sources, found.Answer), nil
 }
 
-// A Worked is what a worker has to report.
+// A Worked is a worker's report.
 type Worked struct {
 	Note     string   `json:"note"`     // what was done, in the model's words
 	Planned  bool     `json:"planned"`  // the planner was asked
@@ -212,7 +212,7 @@ func (res *Worked) verify(sc *executor.Scope) error {
 	return err
 }
 
-// failing gives what fails now, empty if nothing does.
+// failing returns what fails now, empty if nothing does.
 func (res *Worked) failing(sc *executor.Scope) (string, error) {
 	var bad []string
 	t, err := runTests(sc)
@@ -226,7 +226,7 @@ func (res *Worked) failing(sc *executor.Scope) (string, error) {
 	return strings.Join(append(bad, types...), "\n\n"), err
 }
 
-// A selfReview is what a model reports of its own changes.
+// A selfReview is a model's report on its own changes.
 type selfReview struct {
 	Changed bool   `json:"changed" jsonschema:"description=You have put something right in this turn"`
 	Verdict string `json:"verdict" jsonschema:"minLength=1,description=What you found and what is open"`

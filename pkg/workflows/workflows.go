@@ -31,7 +31,7 @@ func All() []flow.Workflow {
 	return []flow.Workflow{blogWorkflow, podcastWorkflow, supervisor, worker, reviewWorkflow, UntilTestsPass, retryWorkflow, ValidateStages, coordinator.Workflow}
 }
 
-// A tested is what the tests of the project have shown.
+// A tested is the result of the project's tests.
 type tested struct {
 	Some bool   `json:"some"` // there are tests, and a way to run them
 	OK   bool   `json:"ok"`   // some ran and all passed
@@ -68,7 +68,7 @@ func runTests(sc *executor.Scope) (t tested, err error) {
 
 // repairTests has the agent fixer make right what failed, and runs the tests again,
 // until they pass or it was asked most times. That the fixer did not get done is no
-// error: the tests say what counts. rounds is how often it was asked.
+// error: the tests decide. rounds counts the requests to it.
 func repairTests(sc *executor.Scope, t tested, task string, most int) (_ tested, rounds int, err error) {
 	o := coordinator.Moves(sc.Task, coordinator.Move{Agent: "fixer", Times: most})
 	last := executor.Report{}
@@ -103,7 +103,7 @@ func repairTests(sc *executor.Scope, t tested, task string, most int) (_ tested,
 	return t, rounds, err
 }
 
-// problem is what the tests have shown, for a coordinator.
+// problem returns the tests' failure, for a coordinator.
 func (t tested) problem() *coordinator.Problem {
 	t.failed.Output = t.Text
 	return t.failed

@@ -12,7 +12,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
-// What follows is how pipelines, shipped workflows and coordinators make an attempt: a call
+// Pipelines, shipped workflows and coordinators make an attempt as follows: a call
 // that has to succeed, or an agent that is asked to repair.
 
 // A Call is one of a tool that has to succeed: of a command, or of a check.
@@ -26,14 +26,14 @@ type Call struct {
 	Twice bool
 }
 
-// A Called is what came of a Call.
+// A Called is the result of a Call.
 type Called struct {
 	executor.ToolResult
 	Path    string   // of its step
 	Problem *Problem // nil if it succeeded
 }
 
-// Make makes the call. The error is that of the engine, or of a limit.
+// Make makes the call. The error comes from the engine, or a limit.
 func (k Call) Make(sc *executor.Scope) (got Called, err error) {
 	for range 2 {
 		got.Path = sc.Run.Next()
@@ -51,8 +51,8 @@ func (k Call) Make(sc *executor.Scope) (got Called, err error) {
 	return got, nil
 }
 
-// Interruption is what becomes of a command during which the process died: a person is asked
-// whether to publish again, and nobody about one that is known to do no harm.
+// Interruption returns what to do about a command during which the process died: a person is
+// asked whether to publish again, and nobody about one that is known to do no harm.
 func Interruption(publishes, repeatable bool) turn.Interruption {
 	switch {
 	case publishes:
@@ -63,7 +63,7 @@ func Interruption(publishes, repeatable bool) turn.Interruption {
 	return turn.Recognized
 }
 
-// Delegated has an agent work on a problem. The error is that of Spawn: see [Survived].
+// Delegated has an agent work on a problem. The error comes from Spawn: see [Survived].
 func Delegated(sc *executor.Scope, o executor.SubAgentRequest) (executor.Report, *Repair, error) {
 	path := sc.Run.Next()
 	rep, err := sc.Spawn(o)
@@ -101,8 +101,8 @@ func Moves(t *executor.Task, s ...Move) Options {
 	return Options{Bounds: Bounds{Escalate: Never}, Only: true, NoRules: !Coded(t), Strategy: s}
 }
 
-// A Record is what coordinators have decided about a part of a job, and how they ended: for
-// the result of that part, and the statistics.
+// A Record lists the decisions of coordinators about a part of a job, and how they ended:
+// for the result of that part, and the statistics.
 type Record struct {
 	Decisions   []Attempt `json:"decisions,omitempty"`
 	Coordinated []Ended   `json:"coordinated,omitempty"`

@@ -236,7 +236,7 @@ func (r *reader) times(n *node, into *int) {
 	*into = v
 }
 
-// strategies are those that have a name.
+// strategies reads the strategies with a name.
 func (r *reader) strategies(n *node) {
 	if n.Kind != plainyaml.Mapping {
 		r.Report(n.Place, "write each as NAME: and its moves", "strategies is "+string(n.Kind)+", not strategies by name")
@@ -323,7 +323,7 @@ func (b *Book) Lint(cat *agents.Catalog) (out agents.Problems) {
 	return out.Sort()
 }
 
-// A Book is what users add to a coordinator: types of problems, detectors, and what
+// A Book is a user's extension of a coordinator: types of problems, detectors, and what
 // is done about a type. A job has it by value from its beginning.
 type Book struct {
 	Types      []string            `json:"types,omitempty"` // beside those built in
@@ -449,7 +449,7 @@ func (d *Detector) matching(text string) string {
 	return strings.TrimSpace(line)
 }
 
-// A namedAgent is one that a strategy names, and where.
+// A namedAgent is an agent in a strategy, and its place.
 type namedAgent struct {
 	name, file string
 	plainyaml.Place

@@ -17,21 +17,21 @@ const (
 	OfUser    = "user"
 )
 
-// A Policy is what coordinators know and how they learn.
+// A Policy is the coordinators' knowledge and way to learn.
 type Policy struct {
 	// Problems are files with types of problems, detectors and strategies;
 	// Detectors recognise failures in Go.
 	Problems  []agents.Layer
 	Detectors []Detector
-	// Memory is where what was done about the same failure before is looked for:
-	// project (the default), user (all projects) or off, which keeps nothing either.
+	// Memory is the scope of recall about the same failure: project (the default), user
+	// (all projects) or off, which keeps nothing either.
 	Memory string
 	// Compare assigns jobs to the two sides of a comparison by their id: memory: on,
 	// off; strategy: the names of two strategies, or of one and default.
 	Compare map[string][]string
 }
 
-// comparable is what can be compared, and what a side of it may be.
+// comparable lists the comparisons, and the sides of each.
 var comparable = map[string]struct {
 	sides string
 	side  func(string) bool
@@ -40,7 +40,7 @@ var comparable = map[string]struct {
 	"strategy": {"the names of strategies, default", func(s string) bool { return typeRule.MatchString(s) }},
 }
 
-// Check reports what cannot be meant.
+// Check reports invalid settings.
 func (p Policy) Check() error {
 	if !slices.Contains([]string{"", OfProject, OfUser, Off}, p.Memory) {
 		return fmt.Errorf("memory is %q; it is project, user or off", p.Memory)
@@ -77,8 +77,8 @@ func assign(job, what string, sides []string) string {
 	return sides[(n>>32)%uint64(len(sides))]
 }
 
-// Setup is how a job's coordinators work. What was chosen for the job is part of no
-// comparison.
+// Setup returns the setup of a job's coordinators. What was chosen for the job is part
+// of no comparison.
 func (p Policy) Setup(job string, c Choice) Setup {
 	s := Setup{Everywhere: p.Memory == OfUser, Remember: p.Memory != Off}
 	s.Recall, s.Commands = s.Remember, true
@@ -121,9 +121,10 @@ func (c *coordinator) strategies() error {
 	return c.sc.Note("the strategies %s are not compared: the files about problems do not have both", list)
 }
 
-// strategy is what the job's side of a comparison, or its choice, does about a type of
-// problem; nil leaves it to the agents that name the type. Where the sides differ about
-// the type, the job counts in the comparison from now on, whichever side it is on.
+// strategy returns the strategy of the job's side of a comparison, or its choice, for a
+// type of problem; nil leaves it to the agents that name the type. Where the sides
+// differ about the type, the job counts in the comparison from now on, whichever side
+// it is on.
 func (c *coordinator) strategy(typ string) Strategy {
 	if slices.ContainsFunc(c.past.Strategies, func(name string) bool { return c.book.Named[name][typ] != nil }) {
 		c.arm(map[string]string{"strategy": c.past.Strategy})

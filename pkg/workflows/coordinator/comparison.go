@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// enough is how many jobs each side of a comparison has before it says anything.
+// enough is the number of jobs that each side of a comparison needs for a result.
 const enough = 20
 
-// A Comparison is what the sides of one came to.
+// A Comparison is the result of a comparison's sides.
 type Comparison struct {
 	Name    string `json:"name"` // what is compared: memory, strategy
 	Sides   []Side `json:"sides"`
@@ -91,7 +91,7 @@ func (s *Side) median() {
 	}
 }
 
-// verdict says what the figures show, and no more.
+// verdict describes what the figures show, and no more.
 func (c Comparison) verdict() string {
 	if len(c.Sides) < 2 {
 		return fmt.Sprintf("too few jobs: only %s has any", c.Sides[0].Name)
@@ -122,16 +122,16 @@ func (c Comparison) verdict() string {
 	return text
 }
 
-// difference is that of two shares, with the interval of Newcombe (95 %), which is
-// made of those of Wilson.
+// difference returns the difference of two shares, with the interval of Newcombe (95 %),
+// which combines those of Wilson.
 func difference(a, b Share) (d, low, high float64) {
 	p, q := float64(a.Well)/float64(a.All), float64(b.Well)/float64(b.All)
 	d = p - q
 	return d, d - math.Hypot(p-a.Low, b.High-q), d + math.Hypot(a.High-p, q-b.Low)
 }
 
-// A Share is how many of some went well. Low and High bound the true share with
-// a probability of 95 %: where they are far apart, the figure says little.
+// A Share counts how many of some went well. Low and High bound the true share with a
+// probability of 95 %: where they are far apart, the figure says little.
 type Share struct {
 	Name string  `json:"name,omitempty"`
 	All  int     `json:"all"`
@@ -166,7 +166,7 @@ type Handled struct {
 	Cost   float64
 }
 
-// Stats are what coordinated jobs came to.
+// Stats are the statistics of coordinated jobs.
 type Stats struct {
 	Jobs      int            `json:"jobs"`
 	Status    map[string]int `json:"status"`    // by how they ended

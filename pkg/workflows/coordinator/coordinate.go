@@ -10,8 +10,8 @@ import (
 )
 
 // Coordinate repairs p until retry, which runs again what failed and is given what
-// was decided, returns no problem. The error is that of the engine, of a limit, or
-// of a model that could not be asked: that says nothing about the problem. What
+// was decided, returns no problem. The error comes from the engine, a limit, or
+// a model that could not be asked: that says nothing about the problem. What
 // there is of a result comes with it.
 func Coordinate(sc *executor.Scope, o Options, p *Problem, retry func(Action) (*Problem, error)) (Result, error) {
 	c, err := newCoordinator(sc, o)

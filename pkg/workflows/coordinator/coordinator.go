@@ -36,7 +36,8 @@ type coordinator struct {
 
 	last    *executor.Report // of the agent that repaired last
 	pending []string         // commands that were not approved
-	// missed is why a missing package was not got, missedHint what a person should do.
+	// missed is the reason why a missing package was not got, missedHint a person's
+	// remedy.
 	missed, missedHint string
 
 	words   string // of a person, for the agents
@@ -45,7 +46,7 @@ type coordinator struct {
 
 type repairer = agents.DynamicAgent
 
-// An experience is what a coordinator knows from other jobs.
+// An experience is a coordinator's knowledge from other jobs.
 type experience struct {
 	begun bool
 	Setup
@@ -143,7 +144,7 @@ func (c *coordinator) escalate(p *Problem, at *Attempt) (end *Result, err error)
 	return c.end(at, Unanswered, fmt.Sprintf("nobody answered within %s: %s", c.o.patience(), act.Reasoning), act.Hint), nil
 }
 
-// A Question is what a person is asked.
+// A Question is a question to a person.
 type Question struct {
 	Question string  `json:"question"`
 	Problem  Problem `json:"problem"`
@@ -176,8 +177,8 @@ const (
 	Never  = "never"  // it fails: nobody is to be asked
 )
 
-// Bounds are those of a coordinator as whoever has something repaired gives them: in a
-// pipeline, or to adroit fix.
+// Bounds limit a coordinator, as its caller sets them: in a pipeline, or to adroit
+// fix.
 type Bounds struct {
 	Attempts  int           `json:"attempts,omitempty"`  // repairs and retries; 0 is 3
 	Escalate  string        `json:"escalate,omitempty"`  // Ask if empty
@@ -188,7 +189,7 @@ type Bounds struct {
 	Supervise string        `json:"supervise,omitempty"` // the agent that reviews decisions before they are carried out; empty: none
 }
 
-// Options are how a coordinator works.
+// Options configure a coordinator.
 type Options struct {
 	Bounds
 	Named    string   // the strategy of files that is used; empty: what the configuration says
@@ -199,10 +200,10 @@ type Options struct {
 	Hooks
 }
 
-// Hooks are how the user of a coordinator decides, repairs and shows. A nil one is
-// what adroit fix does.
+// Hooks let the user of a coordinator decide, repair and show. A nil one does as adroit
+// fix.
 type Hooks struct {
-	// Decide asks whoever decides where code cannot.
+	// Decide decides where code cannot.
 	Decide func(p *Problem, n int) (Action, error)
 	// Repair carries out a delegation; it reports whether running again makes sense.
 	Repair func(p *Problem, at *Attempt) (again bool, err error)
@@ -236,7 +237,7 @@ func (o Options) patience() time.Duration {
 	return cmp.Or(o.Wait, defaultPatience)
 }
 
-// Check reports what cannot be meant.
+// Check reports invalid options.
 func (o Options) Check() error {
 	switch {
 	case o.Attempts < 0 || o.Attempts > mostAttempts:
@@ -265,7 +266,7 @@ const (
 	Failed     = "failed"
 )
 
-// A Result is what became of a problem.
+// A Result is the outcome of a problem.
 type Result struct {
 	Status   string    `json:"status"`
 	Solved   bool      `json:"solved"`
@@ -310,7 +311,7 @@ type Attempt struct {
 // failsOtherwise is the Outcome of an attempt that has changed how it fails.
 const failsOtherwise = "changed"
 
-// A Repair is what an agent did.
+// A Repair records an agent's work.
 type Repair struct {
 	Agent   string   `json:"agent"`
 	Status  string   `json:"status"`
@@ -330,10 +331,10 @@ type Repair struct {
 
 var typeRule = lazyregexp.New(`^[a-z][a-z0-9-]{0,39}$`)
 
-// MostParallel is how many agents may repair at once.
+// MostParallel bounds the agents that repair at once.
 const MostParallel = 8
 
-// A Choice is what whoever began the job asked for; it is part of no comparison then.
+// A Choice is the request of the job's author; it is part of no comparison then.
 type Choice struct {
 	Memory   string `json:"memory,omitempty"` // On, Off
 	Strategy string `json:"strategy,omitempty"`
@@ -345,15 +346,15 @@ const (
 	Off = "off"
 )
 
-// A Review is what a supervisor has made of a decision. Of is what was decided, if it was
-// not approved.
+// A Review is a supervisor's verdict on a decision. Of is the original decision, if it
+// was not approved.
 type Review struct {
 	Verdict   string  `json:"verdict"`
 	Reasoning string  `json:"reasoning"`
 	Of        *Action `json:"of,omitempty"`
 }
 
-// byMemory is who decides by what is known from other jobs: code, so a rule.
+// byMemory marks decisions by knowledge from other jobs: code, so a rule.
 var byMemory = Rule("memory")
 
 // Markdown is the result for a person: what failed, what was tried and why it did

@@ -78,8 +78,8 @@ func (c *coordinator) goesOn(agent string) *executor.Report {
 	return c.last
 }
 
-// repaired is what an agent reports that has worked on a problem, with the files
-// that its own diff names.
+// repaired returns an agent's report about a problem, with the files that its own diff
+// names.
 func repaired(agent string, rep executor.Report) *Repair {
 	r := &Repair{Agent: agent, Status: rep.Status, Reason: clip(rep.Reason, 1000), Summary: clip(rep.Summary, 2000),
 		Tokens: rep.Usage.Usage.In + rep.Usage.Usage.Out, Cost: rep.Usage.Cost}
@@ -146,7 +146,7 @@ func (c *coordinator) diagnose(in map[string]json.RawMessage, words string) (str
 	return "", nil
 }
 
-// most is what the tools of an agent may need that grants itself nothing.
+// most bounds the capabilities of an agent's tools if it grants itself nothing.
 const most = tools.Read | tools.Write | tools.Exec | tools.Think
 
 // bounded is an agent as it was pinned, with no shell, network or publishing
@@ -193,7 +193,7 @@ type scope struct {
 	At   string `json:"at,omitempty"`
 }
 
-// A Changes is what a step about changes returns.
+// A Changes is the result of a step about changes.
 type Changes struct {
 	Changed []string `json:"changed,omitempty"`
 	Undone  []string `json:"undone,omitempty"`
@@ -220,7 +220,7 @@ type Ledger interface {
 	Undo(ctx context.Context, at, path string) (Changes, error)
 }
 
-// Routes performs the steps of coordinators. Detectors are those that are code.
+// Routes performs the steps of coordinators. Detectors are the coded ones.
 func Routes(l Ledger, detectors []Detector) flow.Mux {
 	return flow.Mux{detectStep: {
 		Safe: flow.Always,

@@ -40,7 +40,7 @@ var detectors = []Detector{
 		Reason: "a server cannot be reached", Hint: "Check the network. In the sandbox commands have none: --sandbox off runs them as your shell does."},
 }
 
-// conflict is how git reports that both sides have changed the same lines.
+// conflict matches git's reports that both sides have changed the same lines.
 var conflict = lazyregexp.New(`(?m)^CONFLICT \([^)]*\): |^error: (?:could not apply |\w+ is not possible because you have unmerged files)|^Automatic merge failed; fix conflicts`)
 
 // Classify gives p its type, its files and, where code can tell what to do, the
@@ -101,7 +101,7 @@ func Classify(p *Problem) (act *Action, by By, known bool) {
 	return nil, Rule(typ), true
 }
 
-// unloaded is how runners report tests that they could not load.
+// unloaded matches runners' reports of tests that they could not load.
 var unloaded = lazyregexp.New(`(?m)^\s*●? ?Test suite failed to run$|^_+ ERROR collecting |Failed to import test module|^Require stack:$|imported from /|\[(?:build|setup) failed\]$|^ +FAIL +\S+ \[ \S+ \]$`)
 
 // local reports that what cannot be reached is on this machine: then it is not
@@ -208,7 +208,7 @@ func byCommand(command string) string {
 	return problem.Build
 }
 
-// files are those that the output points into, as far as text shows.
+// files returns the files that the output points into, as far as text shows.
 func files(p *Problem, text string) []string {
 	if p.old {
 		return namedBefore(text)
@@ -275,7 +275,7 @@ func (c *coordinator) typed(p *Problem) (typ string, known bool) {
 // Kind of the steps in which detectors that are code look at a failure.
 const detectStep = "detect"
 
-// about is what a detector that has recognised p says.
+// about returns the action of a detector that has recognised p.
 func (d *Detector) about(p *Problem, line string) (*Action, By) {
 	if p.Files == nil {
 		p.Files = files(p, problem.Plain(p.Output))
@@ -295,7 +295,7 @@ func (d *Detector) about(p *Problem, line string) (*Action, By) {
 	return a, by
 }
 
-// What follows is how failures were recognised before revision 5: jobs that began then
+// Before revision 5 failures were recognised as follows: jobs that began then
 // replay by it.
 
 var testFailed = lazyregexp.New(`(?m)^\s*--- FAIL|^FAIL[\t :]|^not ok \d|^# fail [1-9]|^ℹ fail [1-9]|^Tests:\s+\d+ failed|=+ .*\d+ failed|test result: FAILED|^FAILED \(|AssertionError|\bERR_ASSERTION\b|^panicked at|^FAILED `)

@@ -8,7 +8,7 @@ import (
 	"github.com/adroit-run/adroit/internal/problem"
 )
 
-// Known is what other jobs have made of a failure.
+// Known is other jobs' experience with a failure.
 type Known struct {
 	Worked  *Past  `json:"worked,omitempty"`   // the last that helped, and has not failed since
 	Fix     string `json:"fix,omitempty"`      // what it changed, a diff that can be made here
@@ -131,7 +131,7 @@ func shown(same, similar []problem.Failure, now time.Time) (out []Past) {
 	return out[:min(len(out), problem.MostShown)]
 }
 
-// age is how long ago something was, for people and models.
+// age describes how long ago something was, for people and models.
 func age(d time.Duration) string {
 	for _, u := range []struct {
 		d    time.Duration

@@ -23,7 +23,7 @@ const (
 	rememberOne = "remember"
 )
 
-// A Setup is how a job's coordinators work, as it was when the first began.
+// A Setup is the setup of a job's coordinators when the first began.
 type Setup struct {
 	Recall     bool              `json:"recall,omitempty"`     // what was done before is looked for
 	Remember   bool              `json:"remember,omitempty"`   // what is done is kept
@@ -34,7 +34,7 @@ type Setup struct {
 	Arms       map[string]string `json:"arms,omitempty"`       // of the comparisons that the job is part of
 }
 
-// A Memory is what the steps about earlier failures are performed with.
+// A Memory has the dependencies of the steps about earlier failures.
 type Memory struct {
 	Store   func(context.Context) (problem.Store, error)
 	Project string // the directory that failures belong to
@@ -46,9 +46,9 @@ type Memory struct {
 
 // Fixes are changes of the job's work tree as diffs.
 type Fixes interface {
-	// Diff is what the step at path has changed in the work tree at.
+	// Diff returns the changes of the step at path in the work tree at.
 	Diff(ctx context.Context, at, path string) (string, error)
-	// Fits is why a diff cannot be made there as it stands, nil if it can.
+	// Fits returns why a diff cannot be made there as it stands, nil if it can.
 	Fits(ctx context.Context, at, diff string) error
 }
 

@@ -26,7 +26,7 @@ func (c *coordinator) together(p *Problem, sig string, by By, offered []string) 
 		Reasoning: fmt.Sprintf("the output is that of a problem of type %s (%s); %s repair it at once, and the first after whose repair it works wins", p.Type, by, strings.Join(names, ", "))}, true
 }
 
-// A rival is what one of several agents came to.
+// A rival is the result of one of several agents.
 type rival struct {
 	repair *Repair
 	tree   string

@@ -43,7 +43,7 @@ type Problem struct {
 	Killed      bool   `json:"-"`
 	Interrupted bool   `json:"interrupted,omitempty"`
 	Sandbox     string `json:"sandbox,omitempty"` // around the command
-	// Inconclusive is why the failure is none that a change of files could repair: the
+	// Inconclusive is the reason why no change of files could repair the failure: the
 	// check could not be run.
 	Inconclusive string `json:"inconclusive,omitempty"`
 
@@ -59,7 +59,7 @@ type Problem struct {
 // since notes how much code knew when the task began.
 func (p *Problem) since(t *executor.Task) { p.before, p.old = t.Revision < 2, t.Revision < 5 }
 
-// programs are those that the output reports as missing.
+// programs returns the programs that the output reports as missing.
 func (p *Problem) programs() []string {
 	if p.old {
 		return problem.ProgramsBefore(p.Output)
@@ -75,7 +75,7 @@ func (p *Problem) Signature() string {
 	return problem.Signature(p.Type, p.Message+"\n"+p.Output)
 }
 
-// A Decision says what happens after a failure.
+// A Decision selects what happens after a failure.
 type Decision string
 
 // Decisions.
@@ -97,7 +97,7 @@ type Action struct {
 	Outside      bool   `json:"outside,omitempty"` // Run, outside the sandbox, once a person has approved it
 	Instructions string `json:"instructions,omitempty"`
 	Diagnose     bool   `json:"diagnose,omitempty"`
-	// Hint is what a person should do.
+	// Hint is advice for a person.
 	Hint string        `json:"hint,omitempty"`
 	Wait time.Duration `json:"wait_ns,omitempty"`
 	By   By            `json:"by,omitzero"`
@@ -105,12 +105,12 @@ type Action struct {
 	Together []string `json:"together,omitempty"`
 	// Replay is the earlier failure whose repair is made again before a RETRY.
 	Replay string `json:"replay,omitempty"`
-	// Changes are what is different when it is run again; for RETRY of an agent's work.
+	// Changes are the differences of the next run; for RETRY of an agent's work.
 	Changes Adjustments `json:"changes,omitzero"`
 	Skip    bool        `json:"skip,omitempty"` // for FAIL: go on without it
 }
 
-// By is who has decided: a rule, which is code, the memory, an agent, a model or a
+// By names the decider: a rule, which is code, the memory, an agent, a model or a
 // person. Its text, in JSON too, is KIND NAME.
 type By struct{ Kind, Name string }
 
@@ -131,7 +131,7 @@ func (b *By) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Adjustments are what is different in the next attempt of an agent.
+// Adjustments are the differences of an agent's next attempt.
 type Adjustments struct {
 	Model  string `json:"model,omitempty"`  // one that the pipeline or the configuration names
 	Prompt string `json:"prompt,omitempty"` // is added to what the agent is asked
@@ -185,7 +185,7 @@ func clip(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "") + " […]"
 }
 
-// decide says what happens about p: the retries that were asked for, code where it
+// decide returns the action about p: the retries that were asked for, code where it
 // can, the moves of a strategy, then the analyst on its own model, then on the job's.
 func (c *coordinator) decide(p *Problem) (Action, error) {
 	act, err := c.decision(p)
@@ -272,8 +272,8 @@ func (c *coordinator) failedBefore(sig string) bool {
 	return slices.ContainsFunc(c.res.Attempts, func(a Attempt) bool { return a.Repair != nil && a.Action.Replay == "" && a.Signature == sig })
 }
 
-// move is what the strategy of a name does next about p. ok is false if it is at its
-// end. The error is that of a Decide.
+// move returns the next action about p of the strategy of a name. ok is false if it is
+// at its end. The error is from a Decide.
 func (c *coordinator) move(p *Problem, name string, s Strategy) (act Action, ok bool, err error) {
 	for i := range s {
 		m, n := &s[i], c.count(name, i)
@@ -311,8 +311,8 @@ func (c *coordinator) move(p *Problem, name string, s Strategy) (act Action, ok 
 	return act, false, nil
 }
 
-// retryMove is the next retry that the strategy begins with: whoever asks for
-// retries means them before anybody thinks.
+// retryMove returns the next retry that the strategy begins with: requested
+// retries come before anybody thinks.
 func (c *coordinator) retryMove(p *Problem) (Action, bool) {
 	for i := range c.o.Strategy {
 		m := &c.o.Strategy[i]
@@ -327,7 +327,7 @@ func (c *coordinator) retryMove(p *Problem) (Action, bool) {
 	return Action{}, false
 }
 
-// ruling is what the one who decides has decided.
+// ruling returns the decision of Decide or, without it, of a model.
 func (c *coordinator) ruling(p *Problem, n int) (Action, error) {
 	if c.o.Decide != nil {
 		return c.o.Decide(p, n)
@@ -335,7 +335,7 @@ func (c *coordinator) ruling(p *Problem, n int) (Action, error) {
 	return c.analyse(p, p.Signature(), c.offered(p, p.Signature()))
 }
 
-// spent is what is decided after all moves of a strategy that stands alone.
+// spent returns the decision after all moves of a strategy that stands alone.
 func (c *coordinator) spent(p *Problem) Action {
 	n := 0
 	for _, a := range c.res.Attempts {
@@ -357,7 +357,7 @@ func (c *coordinator) may(name string) bool {
 	return slices.ContainsFunc(c.all, func(a repairer) bool { return a.Name == name })
 }
 
-// stuck is why an agent that has worked on p is not asked again, "" if it is.
+// stuck returns why an agent that has worked on p is not asked again, "" if it is.
 func (c *coordinator) stuck(p *Problem, agent string) string {
 	last := c.res.Attempts[len(c.res.Attempts)-1]
 	switch {
@@ -388,8 +388,8 @@ func (c *coordinator) undoAll() error {
 
 func moveKey(name string, i int) string { return fmt.Sprintf("%s %d", name, i) }
 
-// A Strategy is what is done about a failure, one move after another: data, so that
-// a file can give it.
+// A Strategy lists moves against a failure, one after another: data, so that a file
+// can give it.
 type Strategy []Move
 
 // A Move is one way to go about a failure: one of Retry, Run, Agent, Decide and End.
@@ -423,5 +423,5 @@ func (m *Move) retry(p *Problem, n int) Action {
 	return Action{Decision: Retry, By: Rule("retries"), Wait: m.Wait << min(n, 20), Reasoning: fmt.Sprintf("%s; attempt %d of %d", p.Message, n+2, m.times()+1)}
 }
 
-// DefaultStrategy is what is done about a type of problem where no strategy is named.
+// DefaultStrategy names the strategy for types of problems that name none.
 const DefaultStrategy = "default"

@@ -47,7 +47,7 @@ func (c *coordinator) recall(p *Problem, sig string) error {
 	return nil
 }
 
-// essence is what similar failures are found by.
+// essence returns the text that finds similar failures.
 func (p *Problem) essence() string {
 	return clip(problem.Essence(p.Message+"\n"+p.Output), 4000)
 }
@@ -59,8 +59,8 @@ func (c *coordinator) failedElsewhere(sig, agent string) bool {
 	return k != nil && slices.Contains(k.Failed, agent)
 }
 
-// remembered is what has helped before: it is tried before any model is asked, each
-// thing once.
+// remembered returns an action that helped before: each is tried once, before any model
+// is asked.
 func (c *coordinator) remembered(sig string) (act Action, ok bool) {
 	k := c.past.known[sig]
 	if k == nil {
@@ -96,7 +96,7 @@ func (c *coordinator) remembered(sig string) (act Action, ok bool) {
 	return act, false
 }
 
-// tryAgain is how a person has agents try what is known not to help.
+// tryAgain advises a person how to have agents try again in spite of earlier failures.
 func (c *coordinator) tryAgain() string {
 	if c.o.Works != nil { // adroit fix
 		return "With --memory off agents are tried again."

@@ -75,8 +75,8 @@ func (c *coordinator) reviewed(p *Problem, act Action) (Action, *Review, error) 
 	return Action{Decision: Escalate, By: By{"agent", c.o.Supervise}, Reasoning: r.Reasoning, Hint: clip(got.Hint, 1000)}, r, nil
 }
 
-// material is what a model is shown of a problem: JSON, in which no text can pass
-// for anything but a value.
+// material returns a problem's description for models: JSON, in which no text can pass for
+// anything but a value.
 func (c *coordinator) material(p *Problem, offered []string) (map[string]json.RawMessage, error) {
 	q := *p
 	q.Output = clip(tail(problem.Plain(q.Output), mostShown), mostShown+100)
@@ -110,8 +110,8 @@ const continuesRepairs = 8
 // mostDiff bounds what is shown of a change, in bytes.
 const mostDiff = 3000
 
-// tries are what was tried before, with the changes that were made: what an agent says of
-// them is less.
+// tries returns the earlier attempts, with the changes that were made: what an agent says
+// of them is less.
 func (c *coordinator) tries() any {
 	if c.sc.Task.Revision < continuesRepairs {
 		type tried struct{ Decision, Agent, Why, Summary, Outcome string }
@@ -149,7 +149,7 @@ func (c *coordinator) tries() any {
 	return history
 }
 
-// advice is what a person has said, for those who are asked next.
+// advice returns a person's words, for those who are asked next.
 func (c *coordinator) advice() string {
 	if c.words == "" {
 		return ""
@@ -160,8 +160,8 @@ func (c *coordinator) advice() string {
 // mostShown bounds the output that a model is shown, in bytes.
 const mostShown = 8 << 10
 
-// Survived is what of a sub-agent's error ends a workflow: the engine's, and, in jobs that
-// know the difference, that of a model that could not be asked.
+// Survived returns the part of a sub-agent's error that ends a workflow: the engine's,
+// and, in jobs that know the difference, that a model could not be asked.
 func Survived(t *executor.Task, err error) error {
 	if Coded(t) {
 		return hard(err)

@@ -59,7 +59,7 @@ type Step struct {
 	Repeatable bool `json:"repeatable,omitempty"`
 }
 
-// A job is what the agent coordinator was asked.
+// A job is a request to the agent coordinator.
 type job struct {
 	steps   []Step
 	problem *Problem // of the step from, if it was run already
@@ -220,7 +220,7 @@ func (j *job) run(sc *executor.Scope) (Result, error) {
 
 func publishes(s Step) bool { return byCommand(s.Name+" "+s.Run) == problem.Publish }
 
-// interrupted is what becomes of the step if the process dies while it runs.
+// interrupted returns what to do about the step if the process dies while it runs.
 func (s Step) interrupted() turn.Interruption {
 	return Interruption(publishes(s) || permit.Publishes(s.Name), s.Repeatable || permit.Checks(s.Name))
 }
@@ -285,7 +285,7 @@ func (j *job) outside() []string {
 
 // goOn continues the merge whose conflicts were repaired. done reports that what the person
 // ran was this merge, which is at its end: to run it again would begin another. The problem
-// is what keeps it from its end.
+// keeps it from its end.
 func (j *job) goOn(sc *executor.Scope, p *Problem) (next *Problem, done bool, err error) {
 	if p == nil || p.Type != problem.Merge {
 		return nil, false, nil

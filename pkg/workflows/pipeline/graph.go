@@ -193,7 +193,7 @@ func (s *Step) notes() []string {
 	return out
 }
 
-// describe say what a condition asks.
+// describe describes a condition's question.
 func describe(c *condition) string {
 	group := func(list []condition, by string) string {
 		var parts []string

@@ -56,7 +56,7 @@ func (l *linter) step(key string, s *Step) {
 	}
 }
 
-// top reports whether a key is that of a step in no group.
+// top reports whether a key belongs to a step in no group.
 func top(key string) bool { return strings.Count(key, ".") == 1 }
 
 // jump checks the target of one, which may be a word.

@@ -17,7 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
-// Known is what a pipeline may name.
+// Known lists the names that a pipeline may use.
 type Known struct {
 	Tools     *tools.Set
 	Agents    *agents.Catalog
@@ -377,7 +377,7 @@ func (l *linter) header() {
 	l.coordinate("onFailure", p.Coordinate)
 }
 
-// A source is where a pipeline was read; the zero value means it was built.
+// A source is a pipeline's origin; the zero value means it was built.
 type source struct {
 	Layer string `json:"layer,omitempty"`
 	File  string `json:"file,omitempty"`

@@ -99,7 +99,7 @@ var policies = []failurePolicy{policyStop, policyContinue, policyRecover, policy
 // Known reports whether p is one of the policies.
 func (p failurePolicy) Known() bool { return slices.Contains(policies, p) }
 
-// policy is what holds after a failure of s, if it does not jump.
+// policy returns the policy after a failure of s, if it does not jump.
 func (p *Pipeline) policy(s *Step) failurePolicy {
 	if v := failurePolicy(s.OnFailure); slices.Contains(policies, v) {
 		return v
@@ -306,7 +306,7 @@ func (s *Step) commands() bool { return s.Run != "" || s.Tool != "" }
 // shell is the tool that runs commands.
 const shell = "shell"
 
-// Title is what people call the step.
+// Title returns the step's name for people.
 func (s *Step) Title() string {
 	if s.Name != "" {
 		return s.Name
@@ -352,7 +352,7 @@ type repaired struct {
 	diagnosis string
 }
 
-// options are how the step is coordinated: its retries, then its policy.
+// options returns the step's options for coordination: its retries, then its policy.
 func (t *repaired) options() coordinator.Options {
 	o := coordinator.Moves(t.x.sc.Task)
 	o.NoRules = true

@@ -32,7 +32,7 @@ type decision struct {
 // were pinned since it can.
 func (x *run) coded() bool { return coordinator.Coded(x.sc.Task) }
 
-// action is what a coordinator makes of the decision.
+// action converts the decision to a coordinator's.
 func (d decision) action() coordinator.Action {
 	act := coordinator.Action{Decision: coordinator.Fail, Reasoning: d.Diagnosis, By: coordinator.By{Kind: "agent", Name: "recovery"}, Changes: d.Changes}
 	switch d.Decision {
@@ -44,7 +44,7 @@ func (d decision) action() coordinator.Action {
 	return act
 }
 
-// decisionOf is what a recovery agent would have said for an action of code.
+// decisionOf converts an action of code to a recovery agent's decision.
 func decisionOf(act coordinator.Action) decision {
 	d := decision{Decision: decideStop, Diagnosis: act.Reasoning, Changes: act.Changes}
 	switch {
@@ -103,7 +103,7 @@ func (x *run) allowed(model string, d *decision) string {
 	return ""
 }
 
-// question is what the recovery agent is asked.
+// question returns the recovery agent's prompt.
 func (x *run) question(s *Step, attempts int, o *outcome) (string, error) {
 	v := struct {
 		Pipeline, ID, Name, Kind, Does, Asked, Error, Partial, Task string

@@ -16,7 +16,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
-// all runs the steps from the first to the end. The output is that of the step
+// all runs the steps from the first to the end. The output comes from the step
 // that was done last. The error is a *executor.StopError if the pipeline is not
 // done; any other is the engine's.
 func (x *run) all() (Result, json.RawMessage, error) {
@@ -37,7 +37,7 @@ func (x *run) all() (Result, json.RawMessage, error) {
 	var stop *executor.StopError
 	switch {
 	case err != nil && !errors.As(err, &stop):
-		// The job has no outcome yet, but who asks sees how far it is.
+		// The job has no outcome yet, but it shows its progress.
 		if errors.As(err, new(*flow.ParkedError)) {
 			res.Status = "waiting"
 		} else if errors.Is(err, context.Canceled) {

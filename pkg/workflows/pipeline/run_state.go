@@ -58,7 +58,7 @@ func stopped(limit, format string, args ...any) error {
 	return &executor.StopError{Outcome: executor.Outcome{Status: executor.Limit, Limit: limit, Reason: fmt.Sprintf(format, args...)}}
 }
 
-// An outcome is what one attempt at a step came to, or all of them.
+// An outcome is the result of one attempt at a step, or of all.
 type outcome struct {
 	record
 	ended     string // of a failure: the status of an executor.Outcome

@@ -16,10 +16,10 @@ const (
 	statusSkipped = "skipped"
 )
 
-// statuses are what conditions may ask about; one that has not run has "".
+// statuses lists the statuses in conditions; a step that has not run has "".
 var statuses = []string{statusDone, Failed, statusSkipped}
 
-// A Result is what became of a pipeline: the artifact "pipeline" of its job.
+// A Result is the result of a pipeline: the artifact "pipeline" of its job.
 type Result struct {
 	Pipeline string `json:"pipeline"`
 	Status   string `json:"status"` // of an executor.Outcome
@@ -28,7 +28,7 @@ type Result struct {
 	Rows     []Row  `json:"steps"`            // in the order in which they were run
 }
 
-// A Row is what became of one run of a step.
+// A Row is the result of one run of a step.
 type Row struct {
 	ID        string        `json:"id"`
 	Name      string        `json:"name,omitempty"`
@@ -82,10 +82,10 @@ func summary(rows []Row) string {
 	return out
 }
 
-// mostOutput is how much of an output a row has, in bytes.
+// mostOutput bounds the output in a row, in bytes.
 const mostOutput = 1 << 10
 
-// A record is what later steps can read of a step.
+// A record is a step's result for later steps.
 type record struct {
 	status    string
 	output    json.RawMessage

@@ -18,7 +18,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
-// grace is how much longer a command's step may take than the command.
+// grace is the time a command's step may take beyond the command's.
 const grace = 5 * time.Second
 
 // seconds is a timeout as the tool shell takes it. A command of a pipeline is
@@ -101,7 +101,7 @@ func (a *Agent) shows(input string) bool {
 	return i < 0 || a.Spec.Inputs[i].Artifact == "" && a.Spec.Inputs[i].Bytes <= 0
 }
 
-// command has the step's command run. Its output is that of the step.
+// command has the step's command run. Its output is the step's.
 func (x *run) command(s *Step) (outcome, error) {
 	command, terr := commandText(s.Run)
 	if terr != nil {
@@ -117,7 +117,8 @@ func (x *run) command(s *Step) (outcome, error) {
 	return o, err
 }
 
-// overdue is why a command of a step was stopped, with what its time is called there.
+// overdue returns why a command of a step was stopped, with what its time is called
+// there.
 func overdue(timeout time.Duration) string {
 	if timeout == 0 {
 		return fmt.Sprintf("timed out: %s are over, which a command has whose step sets no timeout", time.Duration(seconds(0))*time.Second)
@@ -181,7 +182,7 @@ func (x *run) output(s *Step, reply *executor.ToolResult) (json.RawMessage, erro
 	return quote(reply.Text), nil
 }
 
-// A question is what a person is asked who is waited for.
+// A question is an open question to a person.
 type question struct {
 	Pipeline string `json:"pipeline"`
 	Step     string `json:"step"`

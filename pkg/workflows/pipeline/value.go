@@ -142,7 +142,7 @@ type condition struct {
 	Any   []condition     `json:"any,omitzero"`
 }
 
-// holds judges c. why is what does not hold, in words for people.
+// holds judges c. why describes the failed part, for people.
 func (c *condition) holds(look func(path string) (json.RawMessage, error)) (why string, err error) {
 	switch {
 	case c.All != nil:
@@ -182,7 +182,7 @@ func (c *condition) holds(look func(path string) (json.RawMessage, error)) (why 
 	return "", nil
 }
 
-// path is what the condition asks about, as a template would name it.
+// path returns the condition's subject, as a template would name it.
 func (c *condition) path() string {
 	if c.Step != "" {
 		return "steps." + c.Step + ".status"
@@ -208,7 +208,7 @@ func (c *condition) each(key string, f func(key string, c *condition)) {
 type Pinned struct {
 	Pipeline *Pipeline     `json:"pipeline"`
 	Task     executor.Task `json:"task"` // with the tools of its steps, and their agents to spawn
-	// Models are those that a recovery may change to.
+	// Models lists the models that a recovery may change to.
 	Models []string `json:"models,omitempty"`
 }
 
