@@ -378,7 +378,7 @@ func (a *app) elsewhere() (adroit.Client, error) {
 	return a.cluster.Client(), nil
 }
 
-// whereabouts is where the engine's cluster and the data directory are.
+// whereabouts returns the engine's cluster and the data directory.
 func (a *app) whereabouts() (at config.Temporal, data string, err error) {
 	c, err := a.config()
 	if err == nil {

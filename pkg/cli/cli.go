@@ -104,8 +104,8 @@ func (p Program) Run(ctx context.Context, args ...string) int {
 	return f.Code
 }
 
-// Command is the command tree, for pages and manuals made from it. Run is what
-// executes it with the right exit codes and hints: [Program.Commands] adds to it.
+// Command returns the command tree, for pages and manuals made from it. Run executes it with
+// the right exit codes and hints: [Program.Commands] adds to it.
 func (p Program) Command() *cobra.Command { return newApp(p).root() }
 
 // root builds the command tree.
@@ -252,7 +252,7 @@ func isUsage(err error) bool {
 	return slices.ContainsFunc([]string{"accepts ", "requires at least", "unknown command", "invalid argument", "if any flags in the group"}, func(s string) bool { return strings.HasPrefix(err.Error(), s) })
 }
 
-// misused says of arguments that cannot be meant what cmd takes instead.
+// misused explains for invalid arguments what cmd takes instead.
 // Counting them is cobra's, in words for programmers: they are replaced.
 func misused(cmd *cobra.Command, err error) *kit.Error {
 	if w := err.Error(); strings.HasPrefix(w, "accepts ") || strings.HasPrefix(w, "requires at least") || strings.HasPrefix(w, "unknown command") {
@@ -389,8 +389,8 @@ func (s *single) Set(v string) error {
 	return s.bounded()
 }
 
-// bounded refuses a number that nothing can be made of. Zero is what a flag has that is
-// left out: nobody who gives it means that.
+// bounded refuses a number that nothing can be made of. Zero is the value of a flag that is
+// left out: nobody means it.
 func (s *single) bounded() error {
 	value, zero := 0.0, false
 	switch s.Type() {

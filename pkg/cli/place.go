@@ -107,7 +107,7 @@ func (a *app) givenData() string {
 	return a.dataDir
 }
 
-// localCommands are whether a command and those below it work with the files of this machine, not
+// localCommands marks whether a command and those below it work with the files of this machine, not
 // with a client.
 var localCommands = map[string]bool{
 	"jobs backup": true, "jobs restore": true, "demo": true, "init": true,
@@ -155,8 +155,8 @@ var moved = []struct{ old, now string }{
 	{"stats", "fix stats"}, {"trust", "config trust"},
 }
 
-// foreign has what people type who come from another agent, as docs/compare.md has it, by what
-// it is called here. A command of one agent may mean something else in another: these mean one thing.
+// foreign lists the words of users who come from another agent, as docs/compare.md has it, by what it
+// is called here. A command of one agent may mean something else in another: these mean one thing.
 var foreign = []struct{ ours, theirs string }{
 	{"agents", "agent"}, {"agents new", "generate"}, {"answer", "reply"}, {"chat", "new tui repl"}, {"chat --continue", "attach session"},
 	{"config", "configure permissions settings"}, {"config login", "auth signin"}, {"doctor", "health"},
@@ -166,7 +166,7 @@ var foreign = []struct{ ours, theirs string }{
 	{"run debugger", "debug"}, {"run reviewer", "review"}, {"serve", "server ui web"}, {"tools", "extensions plugin plugins"}, {"update", "upgrade"},
 }
 
-// foreignFlags are those of other agents, by what is typed here for them.
+// foreignFlags lists other agents' flags, by what is typed here for them.
 var foreignFlags = []struct{ ours, theirs string }{
 	{"run TASK", "p print prompt message quiet q non-interactive exec"},
 	{"run --json", "output-format format output stream-json"},
@@ -188,7 +188,7 @@ var foreignFlags = []struct{ ours, theirs string }{
 	{"mcp add", "mcp-config"},
 }
 
-// ours is what an entry of the list stands for; empty if none has the word.
+// ours returns our word for another program's; empty if no entry has it.
 func ours(list []struct{ ours, theirs string }, word string) string {
 	for _, f := range list {
 		if slices.Contains(strings.Fields(f.theirs), word) {
@@ -291,7 +291,7 @@ func flagFault(cmd *cobra.Command, err error) error {
 	return &kit.Error{Code: kit.Usage, Err: err, Hint: hint}
 }
 
-// flagElsewhere is what a flag that cmd lacks was most likely to be: that of another agent, a misspelt
+// flagElsewhere suggests the flag that was meant by one that cmd lacks: another agent's, a misspelt
 // one of those that cmd has, or one of adroit run.
 func flagElsewhere(cmd *cobra.Command, name string, names []string) string {
 	if here := ours(foreignFlags, name); here != "" && !slices.Contains(names, here) {

@@ -232,7 +232,7 @@ type Config struct {
 	Hooks   []hooks.Hook   `yaml:"hooks"`
 	Sandbox sandboxSection `yaml:"sandbox"`
 	Network networkSection `yaml:"network"`
-	// Sections are those of the program's parts, each with its own key.
+	// Sections lists the sections of the program's parts, each with its own key.
 	Sections sections `yaml:"-"`
 
 	Permissions []permit.Rule     `yaml:"permissions"`

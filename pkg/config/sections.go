@@ -91,7 +91,7 @@ type Temporal struct {
 	Labels     []string    `yaml:"labels"`   // of this machine as a host
 }
 
-// TemporalTLS is how the connection to Temporal is protected. One that sets anything uses TLS.
+// TemporalTLS protects the connection to Temporal. One that sets anything uses TLS.
 type TemporalTLS struct {
 	Enabled    bool   `yaml:"enabled"`
 	CA         string `yaml:"ca"`   // file; empty: the authorities of the system
@@ -249,8 +249,7 @@ func Redactor(c *Config, getenv func(string) string, more ...secret.Known) *secr
 	return secret.NewRedactor(o)
 }
 
-// A languageServer is one that the operator adds, or puts in place of one that
-// is built in.
+// A languageServer is added by the operator, or replaces one that is built in.
 type languageServer struct {
 	Command []string `yaml:"command" show:"words"`
 	Files   []string `yaml:"files" show:"words"`
@@ -349,7 +348,7 @@ func (c *Config) hostFiles() (files []string) {
 	return files
 }
 
-// sections are those of a program's parts.
+// sections lists the sections of a program's parts.
 type sections []adroit.Section
 
 // sectionsOf makes the sections of parts, in which nothing is set.
@@ -408,7 +407,7 @@ func (l sections) check(at place) error {
 	return all(faults...)
 }
 
-// partTools are those of the parts as the file sets them up, in the order of the parts.
+// partTools returns the parts' tools as the file sets them up, in the order of the parts.
 func (c *Config) partTools(h adroit.PartHost) (list []tools.Tool) {
 	for _, p := range c.parts {
 		list = append(list, p.Tools...)

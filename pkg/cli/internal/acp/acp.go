@@ -272,7 +272,7 @@ func (s *server) CloseSession(_ context.Context, p sdk.CloseSessionRequest) (out
 	return out, nil
 }
 
-// SetSessionMode implements [sdk.Agent]. The mode is that of the next prompt: a turn in
+// SetSessionMode implements [sdk.Agent]. The mode is for the next prompt: a turn in
 // progress keeps its own.
 func (s *server) SetSessionMode(_ context.Context, p sdk.SetSessionModeRequest) (out sdk.SetSessionModeResponse, err error) {
 	ses, err := s.session(p.SessionId)

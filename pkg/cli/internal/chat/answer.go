@@ -28,7 +28,7 @@ type asking struct {
 	reply func(no string, err error)
 	keep  bool               // always holds for the project
 	files *request.Untrusted // that the question is about, in place of a job's
-	// confirm does what the person was asked about by a command, after yes.
+	// confirm performs the command about which the person was asked, after yes.
 	confirm func()
 }
 

@@ -25,8 +25,7 @@ type command struct {
 	do                func(s *Session, args string)
 }
 
-// commands are those that there are, in the order of /help. Templates come behind
-// them.
+// commands lists all commands, in the order of /help. Templates come behind them.
 func commands() []command {
 	return []command{
 		{"help", "", "list the commands and keys", (*Session).help},
@@ -113,7 +112,7 @@ func commandName(line string) (name, args string) {
 	return name, ""
 }
 
-// unknown says that there is no such command.
+// unknown reports that there is no such command.
 func (s *Session) unknown(name string, list []template) {
 	var names []string
 	for _, c := range commands() {

@@ -93,7 +93,7 @@ func (h *History) append(text string) {
 	_, _ = f.Write(append(b, '\n'))
 }
 
-// Up returns the entry before the one that is shown; now is what stands in the line.
+// Up returns the entry before the one that is shown; now is the line's text.
 func (h *History) Up(now string) (string, bool) {
 	if h.at == 0 {
 		return "", false

@@ -133,7 +133,7 @@ type sending struct {
 	given      map[string]bool // paths of the steps that gave it the others
 }
 
-// An origin is where a branch begins: at the end of a turn of the transcript of a job.
+// An origin is a branch's beginning: at the end of a turn of the transcript of a job.
 type origin struct {
 	job  string
 	turn int

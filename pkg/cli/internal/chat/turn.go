@@ -44,8 +44,8 @@ func (s *Session) Enter(text string) {
 	}
 }
 
-// Say sends a message as it is, whatever it begins with; "" is none. typed is what of it was
-// typed: files are attached that it names.
+// Say sends a message as it is, whatever it begins with; "" is none. typed is its typed
+// part: files are attached that it names.
 func (s *Session) Say(typed, text string) {
 	if strings.TrimSpace(text) != "" {
 		s.outbox = append(s.outbox, outgoing{shown: typed, text: text, mode: s.input.mode})

@@ -272,7 +272,7 @@ func (s *Screen) Copy(text string) {
 }
 
 // clipboards are the programs that print the picture of the clipboard, by the variable that is
-// set where each of them works; pngpaste is that of macOS.
+// set where each of them works; pngpaste is for macOS.
 var clipboards = []struct {
 	where   string
 	command []string

@@ -274,7 +274,7 @@ func printServers(w io.Writer, list []adroit.ToolServerInfo) {
 	t.Write(w)
 }
 
-// offerImport says which servers other programs have.
+// offerImport prints which servers other programs have.
 func offerImport(e *kit.Env, dir string, have []adroit.ToolServerInfo) {
 	for _, source := range mcp.Sources {
 		found, err := mcp.Others(source, dir, e.Getenv)

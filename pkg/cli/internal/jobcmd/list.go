@@ -60,7 +60,7 @@ type listView struct {
 	Queue int `json:"queue,omitempty"`
 }
 
-// statuses are those that jobs may have.
+// statuses lists the statuses of jobs.
 func statuses() []string {
 	var names []string
 	for _, s := range jobs.Statuses {

@@ -1,4 +1,4 @@
-// Package kit is what the commands of the command line share: streams, configuration,
+// Package kit provides the commands' common facilities: streams, configuration,
 // tools, variables and the clock as values, exit codes, tables, and text in the form that
 // people read on a terminal. A test gives a command buffers and fixed values.
 //
@@ -151,8 +151,8 @@ func (e *Env) Content(arg string) (string, error) {
 	return string(b), nil
 }
 
-// firstByte is how long something piped in may take to begin. Who starts a program often
-// leaves a pipe open that nobody writes to.
+// firstByte bounds the wait for piped input to begin. Who starts a program often leaves a
+// pipe open that nobody writes to.
 const firstByte = time.Second
 
 // Piped reads what is piped in, "" if that is nothing. It waits a second for its

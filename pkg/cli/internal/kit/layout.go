@@ -126,7 +126,7 @@ func (m *Markdown) records(cells [][][]span, width int) (out []layRow) {
 	return out
 }
 
-// A syntax is what the colours of a language's code need to know.
+// A syntax is a language's syntax for colouring its code.
 type syntax struct {
 	comment     string // to the end of the line
 	open, close string // of a comment of several lines
@@ -152,7 +152,7 @@ var (
 	likeXML    = syntax{"", "<!--", "-->", []string{`"`}, ""}
 )
 
-// syntaxOf is how a language is coloured, by the name of it behind a fence.
+// syntaxOf returns a language's colouring, by its name behind a fence.
 func syntaxOf(lang string) *syntax {
 	switch lang {
 	case "go", "golang", "js", "javascript", "jsx", "ts", "typescript", "tsx", "java", "kotlin", "c", "h", "cpp", "c++", "cs", "csharp", "rust", "rs", "swift", "scala", "dart", "php", "css", "scss", "proto", "zig", "jsonc":

@@ -220,7 +220,8 @@ func (m *Markdown) block(n ast.Node, all string, src []byte, width int) []layRow
 	return rows
 }
 
-// start is where a block begins. A table that follows a paragraph has the paragraph's place.
+// start returns a block's beginning. A table that follows a paragraph has the paragraph's
+// place.
 func start(n ast.Node) int {
 	if n.Kind() == extast.KindTable && n.FirstChild() != nil && n.FirstChild().FirstChild() != nil {
 		n = n.FirstChild().FirstChild()

@@ -195,8 +195,8 @@ type check struct {
 	Command string `json:"command"`
 }
 
-// survey looks at a project. The commands are those that run_check and run_tests
-// find; nothing of the project is run.
+// survey looks at a project. The commands come from run_check and run_tests;
+// nothing of the project is run.
 func survey(ctx context.Context, c adroit.Client, dir string) (*project, error) {
 	p := &project{dir: dir, languages: map[string]int{}, folders: map[string]map[string]int{}}
 	r, err := c.CallTool(ctx, adroit.ToolCall{Name: "run_check", Args: json.RawMessage(`{}`), Dir: dir})

@@ -137,7 +137,7 @@ func examine(ctx context.Context, e *kit.Env, q adroit.DoctorQuery) ([]adroit.Fi
 	return append([]adroit.Finding{first}, found...), err
 }
 
-// releases is where the newest release can be asked for; ADROIT_RELEASES is another place.
+// releases is the address of the newest release; ADROIT_RELEASES is another place.
 const releases = "https://api.github.com/repos/adroit-run/adroit/releases/latest"
 
 // maxRelease bounds what is read about a release, in bytes.

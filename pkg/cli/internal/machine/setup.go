@@ -155,7 +155,7 @@ func (w *writer) replace(d File) error {
 	return nil
 }
 
-// firstConfig is the configuration of somebody who has none.
+// firstConfig returns the configuration of a new user.
 func firstConfig() string {
 	return "# The configuration of " + hint.Program() + ". " + hint.Name("config") + ` shows what is in force and where from.
 # model: ollama/qwen3:8b      # of requests that name none; else Ollama's first, or a provider with a key

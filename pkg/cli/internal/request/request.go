@@ -51,7 +51,7 @@ func (f *Flags) ReadPrompt(e *kit.Env, words []string) (err error) {
 	return nil
 }
 
-// Typed is what stands in the command line of the prompt that [Flags.ReadPrompt] read.
+// Typed returns the command line's part of the prompt that [Flags.ReadPrompt] read.
 func (f *Flags) Typed() string { return f.typed }
 
 // Words is a message of what was typed and of what is piped in, which is data beside what

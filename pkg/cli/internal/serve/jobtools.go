@@ -259,7 +259,7 @@ func (k *call) jobResult(ctx context.Context, in resultInput) (*sdk.CallToolResu
 	return withValue(part, resultOutput{Part: &partOutput{part, len(whole), next}}), nil
 }
 
-// artifact is one that a job has produced, as text.
+// artifact returns a job's artifact, as text.
 func (s *Server) artifact(ctx context.Context, id, name string) (string, error) {
 	list, err := s.c.Artifacts(ctx, id)
 	if err != nil {

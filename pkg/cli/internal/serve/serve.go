@@ -99,7 +99,7 @@ func run(ctx context.Context, e *kit.Env, o api.Options, x *exposed) error {
 	return heed(ctx, en, log, func(ctx context.Context) error { return l.Serve(ctx, mux) })
 }
 
-// allowed refuses whoever may not run jobs and answer them, as tools of the protocol do, in a directory.
+// allowed refuses callers who may not run jobs and answer them, as tools of the protocol do, in a directory.
 func allowed(h http.Handler, dir string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a := adroit.AuthorityOf(r.Context())
@@ -115,7 +115,7 @@ func allowed(h http.Handler, dir string) http.Handler {
 	})
 }
 
-// tokens are those that were given to others.
+// tokens returns the tokens given to others.
 func tokens(e *kit.Env) (*api.Tokens, error) {
 	dir, err := e.DataDir()
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/config"
 )
 
-// engine is what heeds the triggers of the configuration, nil if it has none.
+// engine returns the engine of the configuration's triggers, nil if it has
+// none.
 func engine(e *kit.Env, c adroit.Client) (*triggers.Engine, error) {
 	conf, err := e.Config()
 	if err != nil || len(conf.Triggers)+len(conf.Notices) == 0 {

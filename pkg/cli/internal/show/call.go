@@ -296,7 +296,7 @@ func (v *Viewer) keep(f fold) {
 
 // NewFeed is a viewer for an owner that draws the screen: what Feed returns is
 // printed once, above what Tail and Meter return. The owner is one goroutine.
-// rate, which may be nil, is what a model's tokens cost.
+// rate, which may be nil, prices a model's tokens.
 func NewFeed(s *kit.Screen, rate func(string, llm.Usage) float64) *Viewer {
 	return &Viewer{Screen: s, calls: numbering{of: map[string]int{}}, tally: usageTotals{rate: rate}, status: progress{start: time.Now()}, feed: new(feed)}
 }

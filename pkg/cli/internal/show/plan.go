@@ -15,7 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// Plan renders what a request resolves to. noEffort is why the model's requests
+// Plan renders a resolved request. noEffort is the reason why the model's requests
 // leave out how much it thinks, "" if they do not.
 func Plan(w io.Writer, p *adroit.Plan, noEffort string, home func(string) string) {
 	if p.Pinned != nil {

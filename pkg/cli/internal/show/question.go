@@ -154,8 +154,8 @@ func Question(q *jobs.Question, limit, columns int) (text string, whole bool) {
 	return b.String(), whole
 }
 
-// folded is what a call changes, the lines of a diff with their numbers, and whether that is all
-// of it.
+// folded returns a call's changes, the lines of a diff with their numbers, and whether that is all
+// of them.
 func folded(preview string, limit int) (text string, whole bool) {
 	lines := numbered(preview)
 	text = strings.Join(lines, "\n")
@@ -242,7 +242,7 @@ func numberedStyle(line string) string {
 	return kit.DiffStyle(line)
 }
 
-// Always is what an answer of always means for a question that has a rule, in a line.
+// Always explains the answer always to a question that has a rule, in a line.
 func Always(q *executor.Question) string {
 	where := ", in this job only"
 	if Keepable(q) {
@@ -314,7 +314,7 @@ func UserQuestion(q *jobs.Question) *executor.UserQuestion {
 	return &u
 }
 
-// A Field is one that the answer to a [UserQuestion] has.
+// A Field is a field of the answer to a [UserQuestion].
 type Field struct {
 	Name     string
 	About    string // what it is, for people

@@ -227,7 +227,7 @@ func ShortenedRows(t *kit.Table, where string, list []executor.ShortenedTool) {
 	}
 }
 
-// Beside has what the model was given with a person's words, in lines: notes, and the names of what
+// Beside returns what the model was given with a person's words, in lines: notes, and the names of what
 // is attached.
 func Beside(a executor.Attached) (lines []string) {
 	if a.Notes != "" {

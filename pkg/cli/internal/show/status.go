@@ -200,7 +200,7 @@ type History struct {
 	Final   *jobs.Final // what it says
 }
 
-// ReadHistory reads a job's events. rate, which may be nil, is what a model's tokens cost.
+// ReadHistory reads a job's events. rate, which may be nil, prices a model's tokens.
 func ReadHistory(events iter.Seq2[event.Event, error], rate func(string, llm.Usage) float64) (History, error) {
 	h := History{calls: map[string]int{}, usage: usageTotals{rate: rate}}
 	for ev, err := range events {

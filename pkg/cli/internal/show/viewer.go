@@ -55,7 +55,7 @@ type numbering struct {
 	column   int            // how wide names are
 }
 
-// NewViewer starts a viewer. past is what the log holds already of a resumed job,
+// NewViewer starts a viewer. past is the history of a resumed job,
 // window the context window of its model in tokens, 0 if it is not known.
 func NewViewer(s *kit.Screen, past History, window int) *Viewer {
 	v := &Viewer{Screen: s, eventQueue: eventQueue{wake: make(chan struct{}, 1), quit: make(chan struct{}), gone: make(chan struct{})},

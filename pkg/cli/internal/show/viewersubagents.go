@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// subAgents are those at work in a job.
+// subAgents tracks the sub-agents of a job.
 type subAgents struct {
 	place string            // prefix of lines about them
 	names map[string]string // of those that were mentioned, by path

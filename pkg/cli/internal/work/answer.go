@@ -58,7 +58,7 @@ func fullName(q *jobs.Question, name string) string {
 	return name
 }
 
-// yesOrNo is what words mean as the answer about a call, as at the terminal: y, n, or n WHY.
+// yesOrNo parses words as the answer about a call, as at the terminal: y, n, or n WHY.
 func yesOrNo(words string) (name, why string) {
 	first, rest, _ := strings.Cut(strings.TrimSpace(words), " ")
 	switch {

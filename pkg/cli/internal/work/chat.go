@@ -26,7 +26,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/config"
 )
 
-// agent is whom a conversation is with if none is named.
+// agent is the agent of conversations that name none.
 const agent = "chat"
 
 // A chatCommand is adroit chat with its flags.
@@ -37,8 +37,8 @@ type chatCommand struct {
 	first  string // message
 }
 
-// bare runs the program without a command: a conversation on a terminal, else the prompt
-// that a sentence is. Its flags are those of adroit chat.
+// bare runs the program without a command: a conversation on a terminal, else a sentence
+// as the prompt. Its flags are adroit chat's.
 func (q *chatCommand) bare(cmd *cobra.Command, e *kit.Env, args []string) error {
 	given, resume := false, cmd.Flags().Changed("continue")
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { given = given || f.Changed })

@@ -85,7 +85,7 @@ func demo(ctx context.Context, e *kit.Env, q request.Flags, keep, asJSON bool) (
 	return end
 }
 
-// run repairs the project and shows what was changed. end is how the job ended.
+// run repairs the project and shows what was changed. end is the job's end.
 func run(ctx context.Context, e *kit.Env, q request.Flags, asJSON bool) (end, err error) {
 	if err := q.Read(e); err != nil {
 		return nil, err

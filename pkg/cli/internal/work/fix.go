@@ -247,7 +247,7 @@ func (q *fixCommand) read(e *kit.Env, text string) ([]Phase, error) {
 	return steps, nil
 }
 
-// check refuses flags that cannot be meant.
+// check refuses invalid flags.
 func (q *fixCommand) check(text string) error {
 	switch {
 	case strings.TrimSpace(text) == "" && len(q.phases) == 0:

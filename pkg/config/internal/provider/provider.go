@@ -48,7 +48,7 @@ const (
 	CLI        = "cli"
 )
 
-// A hostedProvider is one that a key alone makes usable.
+// A hostedProvider needs only a key.
 type hostedProvider struct {
 	name    string
 	keyEnv  string
@@ -520,7 +520,7 @@ func (m *Source) examineCLI(ctx context.Context, name string) cliState {
 	return s
 }
 
-// cliWords say which program a model is and how it is driven.
+// cliWords describe a model's program and how it is driven.
 func (m *Source) cliWords(ctx context.Context, ref string) []string {
 	_, name, err := m.split(ref)
 	if err != nil {

@@ -225,7 +225,7 @@ func (m *Source) Choose(ctx context.Context) (string, error) {
 	return "", m.noModel(", "+tried, start)
 }
 
-// noModel is the error for a request that no model can answer; start is what comes before a pull.
+// noModel is the error for a request that no model can answer; start is the step before a pull.
 func (m *Source) noModel(tried, start string) error {
 	return problem.Coded(problem.NoModel, start+"run: ollama pull qwen3:8b\n"+
 		"or give a key: "+hint.Command("config login openai")+" (or "+strings.Join(hostedNames()[1:], ", ")+")\n"+
