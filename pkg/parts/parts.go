@@ -79,7 +79,7 @@ func All() []adroit.Part {
 	}
 }
 
-// A program of the machine is what tools run; it prints its version with that argument.
+// A program of the machine is run by tools; it prints its version with that argument.
 type program struct {
 	name, use, version string
 	files              []string // it is for projects that have one of these; none: tools do without it
@@ -97,5 +97,5 @@ func bundle(b tools.Bundle, runs ...program) adroit.Part {
 	}}
 }
 
-// Tools is every tool that ships, part by part, as it is where nothing is configured.
+// Tools returns every tool that ships, part by part, as if nothing were configured.
 func Tools() []tools.Tool { return adroit.ToolsOf(All()) }

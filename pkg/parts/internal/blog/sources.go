@@ -38,7 +38,7 @@ type textBlock struct {
 	links      []string // that it has
 }
 
-// A postImage is one that a post shows.
+// A postImage is an image in a post.
 type postImage struct{ target, alt string }
 
 // A reading is a post as it is read: what of it is prose, and what it shows.
@@ -102,7 +102,7 @@ var (
 	year       = lazyregexp.New(`^(?:19|20)\d\d$`)
 )
 
-// numbers are those of the references in a post, in order.
+// numbers returns the numbers of the references in a post, in order.
 func (r reading) numbers() []int { return references(string(r.prose)) }
 
 func references(prose string) []int {

@@ -132,7 +132,7 @@ var List = tools.New(tools.Metadata{
 
 const mostFiles = 400
 
-// A Listing is what list_files returns to programs.
+// A Listing is list_files' result for programs.
 type Listing struct {
 	Files []string `json:"files"`          // relative to the workspace, with slashes
 	More  bool     `json:"more,omitempty"` // there are others

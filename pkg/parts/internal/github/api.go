@@ -99,7 +99,7 @@ type noPullError struct{ error }
 
 func (*noPullError) Value() json.RawMessage { return json.RawMessage(`{"no_pull_request":true}`) }
 
-// A userError is one that only the user can do something about.
+// A userError is an error that only the user can resolve.
 type userError struct{ what, do string }
 
 // Error is for a model, and Summary for the user.

@@ -71,7 +71,7 @@ func (c *Config) Settings() []adroit.PartSetting {
 	}
 }
 
-// Tools are those for the section's host and token.
+// Tools returns the tools for the section's host and token.
 func (c *Config) Tools(h adroit.PartHost) []tools.Tool {
 	return tools.Bundle{Optional: Tools(Config{TokenEnv: c.TokenEnv, Host: c.Host, Getenv: h.Getenv})}.Tools()
 }

@@ -173,7 +173,7 @@ var Log = tools.New(tools.Metadata{
 	Examples: []tools.Example{{Note: "the history of a file", Args: json.RawMessage(`{"path":"cart.go","max":5}`)}},
 }.Prose(logProse), log)
 
-// A logged commit is what programs get of one, the newest first.
+// A logged commit is a commit for programs, the newest first.
 type logged struct {
 	Hash    string `json:"hash"`
 	Subject string `json:"subject"`

@@ -31,7 +31,7 @@ type layout struct {
 	margin           int
 }
 
-// layouts are those of the argument shape.
+// layouts maps the argument shape to layouts.
 var layouts = map[string]layout{
 	"16:9": {w: 1280, h: 720, title: 50, titleTop: 40, titleLines: 1, cover: box{80, 130, 340, 340}, waves: box{470, 130, 730, 340}, wavesOnly: box{80, 130, 1120, 340},
 		caption: 50, captionBottom: 50, captionLines: 2, margin: 80},

@@ -140,7 +140,7 @@ func (s *speechServer) ask(ctx context.Context, client *http.Client, sound []byt
 	}
 }
 
-// post makes one request. wait is how long to wait before another one; zero if
+// post makes one request. wait is the pause before another one; zero if
 // that would change nothing.
 func (s *speechServer) post(ctx context.Context, client *http.Client, body []byte, kind string) (list []transcript.Cue, wait time.Duration, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.endpoint, bytes.NewReader(body))
@@ -270,7 +270,7 @@ func (t *Transcription) Secrets() []string {
 	return []string{t.KeyEnv}
 }
 
-// Tools are those of the part with the server.
+// Tools returns the part's tools with the server.
 func (t *Transcription) Tools(h adroit.PartHost) []tools.Tool {
 	conf := Config{Transcription: *t, Getenv: h.Getenv}
 	if h.Data != "" {

@@ -77,7 +77,7 @@ func indent(b []byte, at int) string {
 	return string(b[i:at])
 }
 
-// write is the entry as an item; old is what it replaces, or nil.
+// write returns the entry as an item; old is the replaced one, or nil.
 func (o *outline) write(e entry, old *item, body []byte, in, nl string) string {
 	spaces := maps.Clone(o.spaces)
 	open := "<item>"

@@ -17,7 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/markdown"
 )
 
-// A block is one of Notion's. Body is what stands under its type.
+// A block is one of Notion's. Body is the value under its type.
 type block struct {
 	Type string
 	Body body

@@ -194,7 +194,7 @@ func (a *notionAPI) count(ctx context.Context, page string) (int, error) {
 
 func (n Notion) keyProperty() string { return cmp.Or(n.KeyProperty, defaultKeyProperty) }
 
-// properties are those of a new page, in the forms that the table has.
+// properties returns the properties of a new page, in the forms that the table has.
 func (s *dataSource) properties(n Notion, title, key string, tags []string) (map[string]any, error) {
 	out := map[string]any{n.keyProperty(): map[string]any{"rich_text": plainText(key)}}
 	for _, name := range sorted(s.Properties) {

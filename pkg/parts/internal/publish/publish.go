@@ -94,7 +94,7 @@ func (c *Config) Settings() []adroit.PartSetting {
 	}
 }
 
-// Tools are those for the section's targets.
+// Tools returns the tools for the section's targets.
 func (c *Config) Tools(h adroit.PartHost) []tools.Tool {
 	own := *c
 	own.Getenv, own.Now = h.Getenv, h.Now
@@ -304,7 +304,7 @@ func describe(s site.Site, n int) (tools.Result, error) {
 	return tools.Result{Text: b.String(), Summary: s.Style + ", " + spelling.Plural(all, "post")}, nil
 }
 
-// tags are those in use, the most frequent first.
+// tags returns the tags in use, the most frequent first.
 func tags(posts []site.Post, style string) string {
 	count := map[string]int{}
 	for _, p := range posts {

@@ -298,7 +298,7 @@ func (c *Config) Secrets() []string {
 	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
 }
 
-// Tools are those of the section, which share a cache.
+// Tools returns the section's tools, which share a cache.
 func (c *Config) Tools(h adroit.PartHost) []tools.Tool {
 	own := *c
 	own.Getenv, own.Now = h.Getenv, h.Now

@@ -210,7 +210,7 @@ func readable(c markdown.Code) (checked bool, fault *unreadable) {
 var elision = lazyregexp.New(`…|\.\.\.|\{\{|<[A-Za-z][\w .:|/-]*>|(?m:^[$%>] )`)
 
 // goCode takes a file, declarations, or declarations and the statements that use them. The
-// fault is that of the form the code seems to have.
+// fault belongs to the form the code seems to have.
 func goCode(code string) *unreadable {
 	parse := func(text string) *unreadable {
 		_, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)

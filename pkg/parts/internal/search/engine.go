@@ -58,8 +58,8 @@ type found struct {
 	more    bool // there are more files than could be listed
 }
 
-// run searches the files with all processors, block by block, so that what it
-// returns is that of a search in the order of the names.
+// run searches the files with all processors, block by block, so that it
+// returns the result of a search in the order of the names.
 func (q *query) run(ctx context.Context, files *workspace.Files, names []string) found {
 	const block = 256
 	filter := newFilter(q.re)

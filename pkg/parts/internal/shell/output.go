@@ -175,7 +175,7 @@ func page(kept logs, in outputInput) (tools.Result, error) {
 var rerunProse string
 
 // Rerun is the tool rerun. It runs only what the artifact commands lists, which
-// comes with a job from whoever asked for it: nobody is asked about it once more
+// comes with a job from its author: nobody is asked about it once more
 // where a sandbox confines it. It binds the artifact run.
 var Rerun = tools.New(tools.Metadata{
 	Name: "rerun", Category: "build", Needs: tools.Read | tools.Exec, Command: "command", Effect: tools.Unsafe, RunsCode: true,

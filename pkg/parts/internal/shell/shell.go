@@ -93,7 +93,7 @@ func start(ctx context.Context, env *tools.Env, in runInput, online bool) (tools
 	return valued(show(out), out, env.MaxValueBytes)
 }
 
-// watch shows whoever watches what a command prints, as far as there is room: the
+// watch shows watchers what a command prints, as far as there is room: the
 // result has all of it.
 type watch struct {
 	emit event.Sink

@@ -66,7 +66,7 @@ type Document struct {
 	} `json:"monologues"`
 }
 
-// segments are those of the form that the document has.
+// segments returns the segments of the document's form.
 func (d *Document) segments() []segment {
 	for _, list := range [][]segment{d.Segments, d.Transcription, d.Results.Utterances, d.Results.Audio} {
 		if len(list) > 0 {

@@ -361,8 +361,8 @@ func (t *Transcript) listSpeakers() {
 	}
 }
 
-// cp1252 is what Windows puts where Latin-1 has control characters; zero where
-// it has nothing.
+// cp1252 has Windows' characters where Latin-1 has control characters; zero where it has
+// nothing.
 var cp1252 = [32]rune{
 	'€', 0, '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', 0, 'Ž', 0,
 	0, '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', 0, 'ž', 'Ÿ',
@@ -394,7 +394,7 @@ func decode(b []byte) string {
 	return strings.ReplaceAll(s, "\r", "\n")
 }
 
-// wide reads UTF-16; low is where the low byte of a pair is.
+// wide reads UTF-16; low is the index of a pair's low byte.
 func wide(b []byte, low int) string {
 	units := make([]uint16, 0, len(b)/2)
 	for i := 0; i+1 < len(b); i += 2 {

@@ -322,7 +322,7 @@ var (
 	harmlessElements = set(`a abbr aside b bdi bdo big blockquote br caption center cite code col colgroup dd del details dfn div dl dt em figcaption figure
 		h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p picture pre q rb rp rt rtc ruby s samp section small span strike strong sub summary sup
 		table tbody td tfoot th thead time tr tt u ul var wbr`)
-	// inline are those in which all generators read Markdown, or which have nothing in them.
+	// inline lists the elements in which all generators read Markdown, or which are empty.
 	inline             = set(`a abbr b bdi bdo big br cite code del dfn em hr i img ins kbd mark q rb rp rt rtc ruby s samp small span strike strong sub sup time tt u var wbr`)
 	harmlessAttributes = set(`abbr aria-hidden aria-label align alt border cellpadding cellspacing class colspan datetime dir height hreflang id lang loading open rel
 		reversed role rowspan scope span start target title type valign value width`)
@@ -336,7 +336,7 @@ func harmlessAddress(to string) bool {
 	return false
 }
 
-// scheme is that of an address as browsers read it: without what they leave out.
+// scheme returns an address's scheme as browsers read it: without what they leave out.
 func scheme(to string) string {
 	to = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.IsSpace(r) {
@@ -375,7 +375,7 @@ func (in *inert) bracket(i int) (n int, with string) {
 	return 1, "]"
 }
 
-// harmlessList is one that names classes, an id or other lists, or looks.
+// harmlessList matches a list that names classes, an id or other lists, or looks.
 var harmlessList = lazyregexp.New(`^\{:(?:\s*(?:[#.]?[A-Za-z][\w-]*:?|(?:target|rel|width|height|alt|title|start|loading)="[^"<>{}]*"))*\s*\}`)
 
 // list reads a list of attributes.

@@ -41,7 +41,7 @@ type Link struct {
 	Target string
 }
 
-// A Code is a fenced block; Line is that of its first line.
+// A Code is a fenced block; Line is its first line's.
 type Code struct {
 	Line       int
 	Lang, Text string

@@ -46,8 +46,8 @@ func AddFigures(text string, known map[string]bool) {
 // FigureFamily is the artifacts by which a tool that reads a page passes its figures on.
 const FigureFamily = "figures/*"
 
-// PageFigures are the figures of a page, an artifact of [FigureFamily]. Seen is how the page was asked
-// for, At where it was found.
+// PageFigures are the figures of a page, an artifact of [FigureFamily]. Seen names the page as
+// requested, At as found.
 type PageFigures struct {
 	Seen    string   `json:"seen"`
 	At      string   `json:"at"`

@@ -18,7 +18,7 @@ type Rendered struct {
 	Data []byte
 }
 
-// A File is one that was written.
+// A File is a written file.
 type File struct {
 	Path string `json:"path"`
 	Size int    `json:"size"` // bytes

@@ -245,7 +245,7 @@ func inertHugo(body, old string) (safe string, found []string, err error) {
 	}
 }
 
-// shortcodes are those of a text.
+// shortcodes returns a text's shortcodes.
 func shortcodes(text string) map[string]bool {
 	out := map[string]bool{}
 	for {
