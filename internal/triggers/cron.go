@@ -20,7 +20,7 @@ type schedule struct {
 	everyHour                                 bool
 }
 
-// A cronField is what a field may have.
+// A cronField is a field's valid values.
 type cronField struct {
 	name      string
 	low, high int
@@ -116,7 +116,7 @@ func (f cronField) value(text string) (int, error) {
 	return v, nil
 }
 
-// horizon is how far next looks: the 29th of February is at most eight years away.
+// horizon bounds the search of next: the 29th of February is at most eight years away.
 const horizon = 9 * 366 * 24 * time.Hour
 
 // next is the first time after t, zero if there is none. Where clocks are put forward, a time that
@@ -139,8 +139,8 @@ func (s *schedule) next(t time.Time, in *time.Location) time.Time {
 	}
 }
 
-// onClock is when a clock shows wall: the first time if it does so twice. If it never does, it is
-// as long after the change as wall is.
+// onClock returns when a clock shows wall: the first time if it does so twice. If it never does,
+// it is as long after the change as wall is.
 func onClock(wall time.Time, in *time.Location) time.Time {
 	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, in)
 	shows := func(t time.Time) bool { return t.Hour() == wall.Hour() && t.Minute() == wall.Minute() }
@@ -209,7 +209,7 @@ func (s *schedule) due(after, now time.Time, in *time.Location, n int) (times []
 	return times, more
 }
 
-// location is a time zone by its name; "" is that of the machine.
+// location returns a time zone by its name; "" is the machine's.
 func location(name string) (*time.Location, error) {
 	if name == "" {
 		return time.Local, nil

@@ -25,7 +25,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// Options are what an Engine works with. All but Redact and Home must be set.
+// Options configures an Engine. All but Redact and Home must be set.
 type Options struct {
 	Client   adroit.Client
 	Data     string // the data directory, where it keeps its state
@@ -50,7 +50,7 @@ type Engine struct {
 	left     map[string]int // how often each active job of the server before this one was continued and has not run since
 }
 
-// A state is what survives a restart.
+// A state is the engine's persistent state.
 type state struct {
 	Event    int64              `json:"event"` // the last one of all jobs that was looked at
 	Triggers map[string]*record `json:"triggers"`
@@ -58,7 +58,7 @@ type state struct {
 	Outboxes map[string]*outbox `json:"outboxes,omitempty"`
 }
 
-// A record is what is known of a trigger.
+// A record is a trigger's history.
 type record struct {
 	Last   time.Time   `json:"last,omitzero"`  // the scheduled time up to which nothing is due
 	Fired  time.Time   `json:"fired,omitzero"` // when it last fired
@@ -232,7 +232,7 @@ func (e *Engine) goOn(ctx context.Context, name, id string) bool {
 // refusals are the kinds of errors that another try does not mend.
 var refusals = []problem.Kind{problem.Invalid, problem.NotFound, problem.Forbidden}
 
-// record is that of a trigger. The caller has the lock.
+// record returns a trigger's record. The caller has the lock.
 func (e *Engine) record(name string) *record {
 	r := e.s.Triggers[name]
 	if r == nil {
@@ -256,7 +256,7 @@ func keyOf(name string, depth int, id string) string {
 	return fmt.Sprintf("trigger/%s/%d/%s", name, depth, id)
 }
 
-// depthOf is how many jobs led to one, by its key: 0 if no trigger has started it.
+// depthOf returns the number of jobs that led to a job, by its key: 0 if no trigger has started it.
 func depthOf(key string) int {
 	part := strings.SplitN(key, "/", 4)
 	if len(part) != 4 || part[0] != "trigger" {
@@ -302,7 +302,7 @@ func (e *Engine) fire(name, id string, payload any, depth int) error {
 	return nil
 }
 
-// waiting is how many firings of a trigger are no jobs yet. The caller has the lock.
+// waiting returns the number of a trigger's firings that are no jobs yet. The caller has the lock.
 func (e *Engine) waiting(name string) (n int) {
 	for _, f := range e.s.Pending {
 		if f.Trigger == name {
@@ -312,7 +312,7 @@ func (e *Engine) waiting(name string) (n int) {
 	return n
 }
 
-// poke has what waits looked at.
+// poke wakes the engine.
 func (e *Engine) poke() {
 	select {
 	case e.wake <- struct{}{}:
@@ -535,7 +535,7 @@ func (e *Engine) see(ctx context.Context, ev event.Event) {
 	}
 }
 
-// finalOf is how a run has ended, by its last event; the job's status if that is not there.
+// finalOf returns a run's end, by its last event; the job's status if that is not there.
 func finalOf(ev event.Event, j *jobs.Job) (status jobs.Status, reason string) {
 	var f struct {
 		Status jobs.Status

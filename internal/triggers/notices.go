@@ -28,7 +28,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// A Notice is who is notified of jobs, and when. It has one of URL, Mail and Command.
+// A Notice selects the receiver of notices about jobs, and when. It has one of URL, Mail and
+// Command.
 type Notice struct {
 	Of        []string      `yaml:"of"`         // waiting, done, failed; none: all
 	Agents    []string      `yaml:"agents"`     // none: all
@@ -63,7 +64,7 @@ func (l Notices) String() string {
 	return strings.Join(words, "; ")
 }
 
-// A Mail is how a notice is mailed.
+// A Mail describes how a notice is mailed.
 type Mail struct {
 	To          []string `yaml:"to"`
 	From        string   `yaml:"from"`
@@ -181,7 +182,7 @@ func (n Notice) isQuiet(now time.Time) bool {
 	return at >= from || at < to
 }
 
-// An outbox has what is to be sent to a receiver.
+// An outbox is a receiver's queue.
 type outbox struct {
 	Items   []item    `json:"items,omitempty"` // of later messages
 	Message *message  `json:"message,omitempty"`
@@ -191,7 +192,7 @@ type outbox struct {
 	Error   string    `json:"error,omitempty"`
 }
 
-// A message is what is sent at once. Its id is the same when it is sent again.
+// A message is sent at once. Its id is the same when it is sent again.
 type message struct {
 	ID    string `json:"id"`
 	Items []item `json:"jobs"`

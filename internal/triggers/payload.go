@@ -273,10 +273,10 @@ func recent(at string, now time.Time) bool {
 	return off <= window && off >= -window
 }
 
-// Path is where requests of webhooks come in, followed by the name of the trigger.
+// Path is the path of webhook requests, followed by the name of the trigger.
 const Path = "/hooks/"
 
-// bodyTime is how long a request may take to send its body.
+// bodyTime bounds the time to receive a request's body.
 const bodyTime = 10 * time.Second
 
 // ServeHTTP takes requests that sign themselves. One with a name that there is not and one with a

@@ -31,7 +31,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// A Trigger says when a job starts, and which. It has one of Cron, Files, Webhook and Job.
+// A Trigger defines when a job starts, and which. It has one of Cron, Files, Webhook and Job.
 type Trigger struct {
 	Cron     string        `yaml:"cron"`
 	TimeZone string        `yaml:"time_zone"` // of Cron; "": the machine's
@@ -67,7 +67,7 @@ func (l Triggers) String() string {
 	return strings.Join(words, "; ")
 }
 
-// A Webhook is how requests to /hooks/NAME are signed.
+// A Webhook describes how requests to /hooks/NAME are signed.
 type Webhook struct {
 	Scheme    string   `yaml:"scheme"`     // github, standard or hmac
 	SecretEnv string   `yaml:"secret_env"` // the variable with the secret
@@ -256,7 +256,7 @@ func Secrets(triggers Triggers, notices Notices) (names []string) {
 	return slices.DeleteFunc(slices.Compact(names), func(s string) bool { return s == "" })
 }
 
-// kind is what a trigger waits for, for people.
+// kind describes a trigger's event, for people.
 func (t Trigger) kind() string {
 	switch {
 	case t.Cron != "":
