@@ -85,7 +85,7 @@ type Host struct {
 	// Results stores the results that models see in part. May be nil.
 	Results *ResultStore
 	// ModelTimeout bounds one attempt of a model call; zero means ten
-	// minutes. Attempts is how often a failed model call is tried; zero means
+	// minutes. Attempts bounds the tries of a failing model call; zero means
 	// five.
 	ModelTimeout time.Duration
 	Attempts     int

@@ -61,7 +61,7 @@ func defaultVerdict(m turn.PermissionContext, t tools.Metadata, f func() Confine
 
 const onlineReason = "it gets the network of this machine, which its sandbox keeps from commands"
 
-// untrustedReason is why the project's own commands are asked about.
+// untrustedReason explains why people are asked about the project's own commands.
 const untrustedReason = "it runs the project's code, and the project has files that would instruct agents and that nobody has trusted"
 
 // command judges the command of a call that runs in a sandbox without a network: what only reads is

@@ -117,7 +117,7 @@ func note(emit event.Sink, tool string, repairs []string) {
 	}
 }
 
-// refuses is what a call comes to that cannot be meant, whoever approves it; nil if it can.
+// refuses returns the result of a call that no approval can permit; nil for any other.
 func (h Host) refuses(p Invocation) *tools.Result {
 	if why := overwritesSecret(h.Secrets, p); why != "" {
 		return &tools.Result{Failed: true, Text: why}

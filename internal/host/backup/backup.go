@@ -39,8 +39,8 @@ type Manifest struct {
 	Jobs    int       `json:"jobs"`
 	Running []string  `json:"running,omitempty"` // jobs that had not ended
 	Files   int       `json:"files"`             // besides the database
-	// Lost is what the files of worktrees and of killed commands have and the backup has not, at most
-	// maxLost of it; LostMore counts the rest.
+	// Lost lists properties of files of worktrees and of killed commands that the backup lacks, at most
+	// maxLost of them; LostMore counts the rest.
 	Lost     []Loss `json:"lost,omitempty"`
 	LostMore int    `json:"lost_more,omitempty"`
 }
@@ -334,7 +334,8 @@ func backupNames(ctx context.Context, root *os.Root, m *Manifest) (names []strin
 	return names, marks, x, err
 }
 
-// extras are what files in worktrees, and those of killed commands, have beside content and permissions.
+// extras are properties beside content and permissions of files in worktrees, and of those of killed
+// commands.
 type extras struct {
 	attrs map[string]map[string]string // of the user, by file
 	links map[string]string            // names of a file that has another in the same area, by name: the first

@@ -189,7 +189,7 @@ func extract(ctx context.Context, file, dir string, m *Manifest) error {
 	return made.settle()
 }
 
-// A stamp has what a directory of an archive gets in the end.
+// A stamp is the final metadata of an archive's directory.
 type stamp struct {
 	name  string
 	mode  fs.FileMode
@@ -197,7 +197,7 @@ type stamp struct {
 	attrs map[string]string
 }
 
-// unpacked is what of an archive is in root, and what is made after all its files.
+// unpacked is the part of an archive in root, and what is made after all its files.
 type unpacked struct {
 	root  *os.Root
 	files map[string]bool // regular, that this archive brought

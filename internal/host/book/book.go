@@ -43,7 +43,7 @@ type call struct {
 	hide *secret.Redactor
 }
 
-// With gives the calls of a job its memory. dir is where the copy of a sub-agent is.
+// With gives the calls of a job its memory. dir returns the place of a sub-agent's copy.
 func (k *Keeper) With(dir func(at string) (string, error), hide *secret.Redactor) func(context.Context, host.Invocation) context.Context {
 	return func(ctx context.Context, p host.Invocation) context.Context {
 		dir, err := dir(p.At)

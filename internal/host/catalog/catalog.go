@@ -189,7 +189,7 @@ type Options struct {
 	Warn  func(format string, args ...any)
 }
 
-// Models know the references to models.
+// Models checks references to models.
 type Models interface {
 	Check(ref string) error
 	Unset(ref string) bool

@@ -34,7 +34,7 @@ type Finding struct {
 	Optional bool `json:"optional,omitempty"`
 }
 
-// A Status is how bad a finding is.
+// A Status is a finding's severity.
 type Status string
 
 // Statuses of findings.
@@ -92,7 +92,7 @@ func (d *Doctor) home(path string) string {
 	return path
 }
 
-// parts are what parts find.
+// parts returns the findings of parts.
 func (d *Doctor) parts(ctx context.Context) (out []Finding) {
 	for _, look := range d.Parts {
 		out = append(out, look(ctx)...)

@@ -56,7 +56,7 @@ func (bs *Workspaces) Diagnose(next host.ToolHandler) host.ToolHandler {
 }
 
 // changedFiles lists the files that a step changed, that are still there, and that
-// somebody serves; more is how many of them are left out.
+// somebody serves; more counts those left out.
 func (b *Workspace) changedFiles(ctx context.Context, step string) (changes []lsp.Change, more int) {
 	part, err := b.ledger.Step(ctx, step)
 	if err != nil {

@@ -129,10 +129,10 @@ type Config struct {
 	// Engine runs the workflow of the job elsewhere, as in temporal, and has its steps
 	// performed here. Empty: the workflow runs here, too.
 	Engine string `json:"engine,omitempty"`
-	// Host is where the steps of a job with an Engine are performed; in a request, where
-	// they shall be. Empty in a request: on any.
+	// Host performs the steps of a job with an Engine; in a request, the wanted host. Empty in a
+	// request: any.
 	Host string `json:"host,omitempty"`
-	// Labels are what a host must have to take the request: see temporal.labels.
+	// Labels are required of a host that takes the request: see temporal.labels.
 	Labels []string `json:"labels,omitempty"`
 
 	BaseURL string        `json:"base_url,omitempty"`      // of the model's provider
@@ -247,8 +247,8 @@ func OpenTreeLedger(data, job, name string) (*ledger.Ledger, error) {
 	return openLedger(treeHome(data, job, name))
 }
 
-// A RecordError is what is wrong with one ledger of a job: that of its own changes, or of the changes in
-// the copy of one of its sub-agents, which has Copy's name.
+// A RecordError is a fault of one ledger of a job: of its own changes, or of the changes in the copy of
+// one of its sub-agents, which has Copy's name.
 type RecordError struct {
 	Copy string // empty: the job's own
 	Err  error
@@ -264,8 +264,8 @@ func (e *RecordError) Error() string {
 func (e *RecordError) Unwrap() error { return e.Err }
 
 // VerifyLedgers reads all data for undo of a job: its own, and those of the copies of its sub-agents, removed
-// ones too, whose steps are shown. own reports whether the job has a ledger of its own, and count is how
-// many there are.
+// ones too, whose steps are shown. own reports whether the job has a ledger of its own, and count is
+// their number.
 func VerifyLedgers(ctx context.Context, data, id string) (count int, own bool, faults []*RecordError) {
 	names := []string{""}
 	homes, err := os.ReadDir(filepath.Dir(treeHome(data, id, "x")))

@@ -183,7 +183,7 @@ func MergesCutShort(data string) ([]string, error) {
 }
 
 // NeverAdded lists the IDs of jobs that have files and cannot have run, a day after these were
-// made: whoever has no row for one removes it with [Forget]. A folder with the file of a job that
+// made: a caller without a row for one removes it with [Forget]. A folder with the file of a job that
 // ran is kept: its database may have been lost.
 func NeverAdded(data string) ([]string, error) {
 	folders, err := os.ReadDir(filepath.Join(data, "jobs"))

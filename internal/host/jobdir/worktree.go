@@ -57,7 +57,7 @@ func OpenWorktree(data, id string) (*worktree.Worktree, error) {
 	return placed(data, id, w), nil
 }
 
-// placed has where the worktree of a job is now: see [rootfs.WorktreePath].
+// placed returns a job's worktree with its current place: see [rootfs.WorktreePath].
 func placed(data, id string, w *worktree.Worktree) *worktree.Worktree {
 	if w != nil {
 		w.Top = rootfs.WorktreePath(data, id, w.Top)

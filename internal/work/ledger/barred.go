@@ -20,8 +20,8 @@ type Denied struct {
 	Ask bool `json:"ask,omitempty"`
 }
 
-// DenialOf is what keeps commands from a path of the workspace, nil if nothing does. One
-// that asks comes after all others.
+// DenialOf returns the denial that keeps commands from a path of the workspace, nil if nothing
+// does. One that asks comes after all others.
 func DenialOf(all []Denied, path string) *Denied {
 	var asks *Denied
 	for i, d := range all {

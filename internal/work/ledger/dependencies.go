@@ -94,7 +94,7 @@ type ignoredWalk struct {
 	big   []string // others with more than maxDependencies
 }
 
-// visit lists a directory. In one of dependencies, end is how many names there may be, else 0.
+// visit lists a directory. In one of dependencies, end bounds the number of names, else it is 0.
 func (w *ignoredWalk) visit(dir string, end int) (fits bool) {
 	entries, _ := fs.ReadDir(w.deps.t.Root.FS(), dir) // in part, if that is what can be read
 	for _, e := range entries {

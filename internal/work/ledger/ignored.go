@@ -58,8 +58,8 @@ func listed(what string, names []string) string {
 	return what
 }
 
-// Traits are what a file or directory has beside content and permissions. They are not recorded:
-// what a command changed of them is named.
+// Traits are a file's or directory's properties beside content and permissions. They are not
+// recorded: what a command changed of them is named.
 type Traits struct {
 	Attrs map[string]string // see rootfs.AttrsAt
 	bits  uint32            // setuid, setgid and sticky
@@ -85,8 +85,8 @@ func TraitsAt(dir int, name string, st *unix.Stat_t) Traits {
 // plain reports whether a new file has the same traits.
 func (t Traits) plain() bool { return len(t.Attrs) == 0 && t.bits == 0 && t.links < 2 }
 
-// Changed lists the traits in which a file differs now, but for its names; none are those of one
-// that is gone.
+// Changed lists the traits in which a file differs now, but for its names; a missing one has
+// none.
 func (t Traits) Changed(now Traits) string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(t.Attrs)) {
@@ -132,7 +132,7 @@ func Special(mode uint32) string {
 	return ""
 }
 
-// specialDir is what ListAt found in a directory of a stamp: kinds of special files.
+// specialDir is a cached result of ListAt for a directory of a stamp: kinds of special files.
 type specialDir struct {
 	stamp rootfs.DirStamp
 	at    time.Time

@@ -376,7 +376,7 @@ func (s *refState) load(b *log) error {
 // maxCommits bounds how many commits are listed.
 const maxCommits = 200
 
-// A Commit is one that a job's references have and no other does.
+// A Commit is a commit that only a job's references have.
 type Commit = struct {
 	ID      string `json:"id"`
 	Subject string `json:"subject"`

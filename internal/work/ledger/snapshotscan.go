@@ -19,8 +19,8 @@ import (
 // maxSnapBytes bounds the content that is copied for one snapshot.
 const maxSnapBytes = 256 << 20
 
-// A Snapshot is how the files that git does not ignore looked before a command.
-// Use it once, for one Record.
+// A Snapshot is the state of the files that git does not ignore before a command. Use it once, for
+// one Record.
 type Snapshot struct {
 	Ledger    *Ledger
 	Root      string

@@ -70,7 +70,7 @@ func openat(dir int, name string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// A place is where a file of the workspace lies, and which file it is.
+// A place is the path and the identity of a file of the workspace.
 type place struct {
 	path string
 	id   rootfs.ID

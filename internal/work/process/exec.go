@@ -27,7 +27,7 @@ const DefaultTimeout = 10 * time.Minute
 // Exec runs commands for tools. Implementations are safe for concurrent use.
 type Exec interface {
 	// Run runs a command to its end. It returns an error only if the command could not be started
-	// or ctx ended; in the latter case the error is that of ctx and the output so far comes with
+	// or ctx ended; in the latter case the error is ctx's and the output so far comes with
 	// it. For a command that ran and failed, see Output.Code.
 	Run(ctx context.Context, c Cmd) (*Output, error)
 	// Start starts a command that goes on after the call, also after ctx ends,
@@ -162,7 +162,7 @@ const (
 
 // Attribution returns how the changes of commands in root are found at a level,
 // Exact or Uncertain, and if they are uncertain, why. It runs a command to find
-// out. Data is where jobs are kept; it need not exist. A single command can be
+// out. Data is the jobs' directory; it need not exist. A single command can be
 // uncertain where others are exact: see [Output.Uncertain].
 func Attribution(level sandbox.Level, root, data string) (how, why string) {
 	for {

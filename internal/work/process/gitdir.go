@@ -63,7 +63,7 @@ func (r *gitDir) entry(name string) (f found, link string) {
 	return f, link
 }
 
-// isWhole reports whether a git directory is that of a repository and not of a linked work tree.
+// isWhole reports whether a git directory belongs to a repository and not to a linked work tree.
 func (r *gitDir) isWhole() bool {
 	to, err := rootfs.ReadAt(r.fd, "commondir", maxGitConfig)
 	return len(to) == 0 && (err == nil || errors.Is(err, unix.ENOENT)) // empty: made to be locked

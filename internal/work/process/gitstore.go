@@ -51,7 +51,7 @@ type objectDir struct {
 // settling is the age of a change after which any later change has another time.
 const settling = time.Second
 
-// A smallNode is one that need not be read again while its file has not changed.
+// A smallNode is a node that need not be read again while its file has not changed.
 type smallNode struct {
 	*node
 	id      rootfs.ID

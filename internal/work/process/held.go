@@ -70,7 +70,7 @@ const (
 )
 
 // take holds what was put aside of a name of the workspace, to with all that is in it,
-// and reports whether it did: all of it, or nothing. rule is what asks about it, if one does.
+// and reports whether it did: all of it, or nothing. rule is the rule that asks about it, if any.
 func (h *Hold) take(led *ledger.Ledger, names *rootfs.Classifier, rel, to, rule string) bool {
 	if h == nil || led == nil || led.Full() {
 		return false
@@ -115,7 +115,7 @@ func (h *Hold) replaces(rel, digest string) {
 }
 
 // texts lists the files of a node, and reports whether all are texts that programs obey, or
-// with a rule that asks that none is, and that hide nothing from who reads them.
+// with a rule that asks that none is, and that hide nothing from their readers.
 func texts(n *node, names *rootfs.Classifier, rel string, ruled bool, files map[string]*node) bool {
 	switch n.Mode & unix.S_IFMT {
 	case unix.S_IFREG:

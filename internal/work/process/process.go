@@ -284,7 +284,7 @@ func (t *HeadTail) release() {
 	t.head, t.ring, t.pos = nil, nil, 0
 }
 
-// A CommandStatus is how a shell command of the job stands.
+// A CommandStatus is the status of the job's shell command.
 type CommandStatus struct {
 	ID      string        `json:"id"`
 	Command string        `json:"command,omitempty"` // not known of an earlier run of the job

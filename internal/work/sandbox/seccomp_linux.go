@@ -28,7 +28,7 @@ var denied = []uint32{
 	unix.SYS_LOOKUP_DCOOKIE,
 }
 
-// A network is which sockets a command may make.
+// A network selects the sockets that a command may make.
 type network int
 
 const (
