@@ -384,7 +384,7 @@ func SplitNul(out []byte) []string {
 	return names
 }
 
-// A Remote is where a repository is on a server.
+// A Remote is a repository's place on a server.
 type Remote struct {
 	Host string // without a port
 	Path string // owner/name, without .git
@@ -399,7 +399,7 @@ var (
 )
 
 // Remote returns the address of a remote such as origin, according to the repository's settings,
-// which whoever made the repository has written.
+// which the repository's author has written.
 func (g *Repo) Remote(ctx context.Context, name string) (Remote, error) {
 	if name == "" || noRemote.MatchString(name) {
 		return Remote{}, &ArgError{"remote", name, "is not a remote's name"}

@@ -163,7 +163,7 @@ func (r *Runner) after(ctx context.Context, h Hook, p host.Invocation, res *tool
 	return false, nil
 }
 
-// A verdict is how a hook ended.
+// A verdict is the result of a hook.
 type verdict struct {
 	refused bool
 	why     string // of a refusal

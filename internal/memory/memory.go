@@ -50,7 +50,7 @@ const (
 // Kinds are the kinds that a model or a person may choose.
 var Kinds = []Kind{Note, Command, Convention, Decision, Pitfall, Preference}
 
-// A Confidence is how sure the author of a fact is.
+// A Confidence is the certainty of a fact's author.
 type Confidence string
 
 const (

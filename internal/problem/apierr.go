@@ -117,7 +117,7 @@ func Hint(err error) string {
 	return ""
 }
 
-// Invalidf refuses a request that cannot be meant.
+// Invalidf refuses an invalid request.
 func Invalidf(help, format string, args ...any) error {
 	return &Error{Kind: Invalid, Message: fmt.Sprintf(format, args...), Hint: help}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/internal/text/match"
 )
 
-// A Failure is one that a coordinator met, with one thing it did about it.
+// A Failure is a failure that a coordinator met, with one thing it did about it.
 type Failure struct {
 	Key       string    `json:"key"`     // JOB/N of the attempt
 	Project   string    `json:"project"` // its directory

@@ -525,8 +525,8 @@ func testCases(text string) (r Reading) {
 	return r
 }
 
-// goText returns an output in which the events of `go test -json` are what the go command prints
-// without -json, package by package.
+// goText replaces the events of `go test -json` in an output by the go command's text without
+// -json, package by package.
 func goText(output string) string {
 	if !strings.Contains(output, `"Action":"`) {
 		return output

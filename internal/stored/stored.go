@@ -143,7 +143,7 @@ func undeclaredEnum(t reflect.Type, within map[reflect.Type]bool) reflect.Type {
 	return found
 }
 
-// A shape is where values of a type have enumerations in them; nil has none.
+// A shape locates the enumerations in values of a type; nil has none.
 type shape struct {
 	kind   reflect.Kind
 	elem   *shape // of pointers, slices, arrays and the values of maps

@@ -122,7 +122,7 @@ func repetitions(turns []Fingerprint, period int, same func(Fingerprint) string)
 // Failing has the tools whose last calls failed, by name.
 type Failing map[string]FailingTool
 
-// A FailingTool is how a tool has failed last.
+// A FailingTool is the last failure of a tool.
 type FailingTool struct {
 	Why string `json:"why"` // digest of the words
 	Err string `json:"err"` // of the turn's fingerprint

@@ -45,7 +45,7 @@ func Committed(before, after, subject string) bool {
 
 var exitCode = lazyregexp.New(`^exit code (\d+)`)
 
-// An Ending is how a call ended, by its summary.
+// An Ending is a call's end, by its summary.
 type Ending struct {
 	Code       int
 	TimedOut   bool

@@ -102,7 +102,7 @@ type UserAnswer struct {
 	Content json.RawMessage `json:"content,omitempty"`
 }
 
-// A CommandResult is how a command line ended: the Value of the tools that run one.
+// A CommandResult is a command line's result: the Value of the tools that run one.
 type CommandResult struct {
 	ID       string `json:"id,omitempty"` // as shell_output takes it
 	Code     int    `json:"exit_code"`    // -1 while it runs
@@ -110,8 +110,8 @@ type CommandResult struct {
 	Killed   bool   `json:"killed,omitempty"`
 	// Unjoined are files that it changed and that are not in the workspace so.
 	Unjoined []string `json:"unjoined,omitempty"`
-	// Output is what it printed, only where tools.Env has MaxValueBytes; Dropped is how many bytes
-	// of its middle are left out.
+	// Output is the printed text, only where tools.Env has MaxValueBytes; Dropped counts the bytes
+	// of its middle that are left out.
 	Output  string `json:"output,omitempty"`
 	Dropped int64  `json:"dropped,omitempty"`
 }
@@ -183,7 +183,7 @@ type Route struct {
 	Window int `json:"window,omitempty"`
 	// Fallbacks are turned to in this order when the one before cannot answer.
 	Fallbacks []Fallback `json:"fallbacks,omitempty"`
-	// Hedge, if not zero, is how long nothing may come of an answer before
+	// Hedge, if not zero, bounds the wait for an answer to begin, before
 	// the same is asked once more beside it.
 	Hedge time.Duration `json:"hedge_ns,omitempty"`
 }

@@ -52,7 +52,7 @@ type Servers interface {
 	Close() error
 }
 
-// A Scope is where tools are asked for.
+// A Scope is the context of a request for tools.
 type Scope struct {
 	Dir     string // the workspace
 	Origin  string // the work tree that a worktree of a job was made from; empty: Dir

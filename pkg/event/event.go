@@ -42,8 +42,8 @@ const (
 // An Event is one thing that happened to a job. Path is the step's path, if it
 // is about a step. Seq is assigned by the log, counts from 1 in each job and
 // has no gaps; it is zero for events that are not kept. ID is its number among the events of
-// all jobs of a store, in the order in which they were kept, with gaps; only who reads those
-// of all jobs gets it.
+// all jobs of a store, in the order in which they were kept, with gaps; only readers
+// of all jobs get it.
 type Event struct {
 	ID    int64           `json:"id,omitempty"`
 	Seq   int64           `json:"seq,omitempty"`

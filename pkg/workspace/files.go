@@ -1,4 +1,4 @@
-// Package workspace is what a tool may touch of the directory of a job: its files,
+// Package workspace gives tools access to the directory of a job: its files,
 // and the commands it runs there.
 //
 //	text, err := env.Files.ReadText("cart.go")
@@ -10,8 +10,8 @@
 // [os.Root], so a name or a link that leads outside is refused, also when
 // something races to swap it.
 //
-// It is not a sandbox: a command runs with the rights of whoever started
-// adroit, and the output of a command says so. It is not a version control system
+// It is not a sandbox: a command runs with the rights of adroit's
+// user, and the output of a command reports that. It is not a version control system
 // either: the ledger knows what one job changed, and nothing else.
 package workspace
 

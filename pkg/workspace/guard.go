@@ -25,7 +25,7 @@ func (f *Files) WithDenyList(n *rootfs.DenyList) *Files {
 	return &Files{fileState: f.fileState, Ledger: f.Ledger, guard: f.guard, DenyList: n}
 }
 
-// Accepting returns the same files for one who has a person's consent to write what
+// Accepting returns the same files for a caller with a person's consent to write what
 // configures agents and editors.
 func (f *Files) Accepting() *Files {
 	return &Files{fileState: f.fileState, Ledger: f.Ledger, guard: f.guard, DenyList: f.DenyList, accepting: true}

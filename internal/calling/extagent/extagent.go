@@ -41,7 +41,7 @@ const agentPrefix = "cli/"
 // workflows may call it.
 func IsAgent(ref string) bool { return strings.HasPrefix(ref, agentPrefix) }
 
-// A Session is where an [Model] works, and its limits.
+// A Session is the place of a [Model]'s work, and its limits.
 type Session struct {
 	Dir    string // absolute
 	Access Access

@@ -199,7 +199,7 @@ func (p *parser) fault(why string) {
 	p.faults = append(p.faults, Fault{path, why})
 }
 
-// first skips white space, colons and commas, which are where they belong, and returns what follows.
+// first skips white space, colons and commas, which are in their places, and returns what follows.
 func (p *parser) first() byte {
 	p.rest = bytes.TrimLeft(p.rest, " \t\r\n:,")
 	return p.rest[0]
@@ -317,7 +317,7 @@ func tooExtreme(number string) string {
 	return ""
 }
 
-// invalid says what is wrong with text that is not valid JSON.
+// invalid describes what is wrong with text that is not valid JSON.
 func invalid(b []byte) string {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	var value json.RawMessage
@@ -333,7 +333,7 @@ func invalid(b []byte) string {
 }
 
 // loneSurrogate reports whether JSON text escapes half a surrogate pair, which
-// encoding/json would turn into U+FFFD without a word.
+// encoding/json would turn into U+FFFD silently.
 func loneSurrogate(b []byte) bool {
 	high := false // the escape just before was the first half
 	for i := 0; i < len(b); i++ {

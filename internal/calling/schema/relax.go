@@ -29,7 +29,7 @@ const (
 	mostRelaxed   = 32 << 10
 )
 
-// depths are how deep a schema is written out, one after the other until it fits.
+// depths lists the depths to which a schema is written out, one after the other until it fits.
 var depths = []int{maxDepth - 4, maxDepth / 2, 12, 6, 4, 2, 0}
 
 // Relax is like [Compile] and [Schema.ForArguments], for a schema by a third party: it omits
@@ -60,7 +60,7 @@ func Relax(raw json.RawMessage) (s *Schema, left []string, err error) {
 	return nil, nil, cmp.Or(err, errTooBig)
 }
 
-// maxParsed is how deep a third party's schema may be nested to be read at all.
+// maxParsed bounds the nesting of a third party's schema; a deeper one is not read.
 const maxParsed = 10 * maxDepth
 
 func (r *relaxation) compile(root *Node) (*Schema, error) {

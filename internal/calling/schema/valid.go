@@ -14,7 +14,7 @@ import (
 var annotations = []string{"title", "description", "examples", "example", "default", "$comment", "$schema", "$id", "id", "$anchor", "$defs", "definitions",
 	"readOnly", "writeOnly", "deprecated", "contentEncoding", "contentMediaType", "contentSchema", "then", "else", "minContains", "maxContains"}
 
-// keywords are those that a value can fail, alone or with others.
+// keywords lists the keywords that a value can fail, alone or with others.
 var keywords = sync.OnceValue(func() []string {
 	return []string{"type", "enum", "const", "properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties", "maxProperties",
 		"unevaluatedProperties", "dependentSchemas", "dependentRequired", "dependencies", "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains",

@@ -206,7 +206,7 @@ func (s *scan) pairs(name string, from int, tags tagPair) error {
 	}
 }
 
-// An element is how a family names the tags of a call and of its parameters.
+// An element names a family's tags of a call and of its parameters.
 type element struct{ call, param string }
 
 var elements = []element{

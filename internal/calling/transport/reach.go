@@ -144,7 +144,7 @@ var otherPath = lazyregexp.New(`^(.*/v[0-9][0-9a-z]*)/(?:models|embeddings|chat)
 // around are the characters that surround an address or a key where people copy it from.
 const around = "\"'`<>()[]{}“”‘’«»,; \u00a0"
 
-// beforeAddress is what may stand before an address: the name of its variable, or a command.
+// beforeAddress matches the text before an address: the name of its variable, or a command.
 var beforeAddress = lazyregexp.New(`(?i)^(?:[^/?]*[\s=:"'(<]+|https?://)(https?://.*)$`)
 
 // pasted returns the address in a text as people copy it: without quotes, brackets, the name of a

@@ -90,8 +90,8 @@ func arguments(c *llm.Call, cut bool) {
 	}
 }
 
-// marks are what a server's parser may leave behind arguments: tokens and tags that end a call in
-// the model's own form, and the fence around code.
+// marks matches the remains that a server's parser may leave behind arguments: tokens and tags
+// that end a call in the model's own form, and the fence around code.
 var marks = lazyregexp.New("^(?:\\s|<\\|[^<>|\\s]{1,40}\\|>|</?[A-Za-z_:]{1,40}>|```)*$")
 
 // bare returns arguments without marks around them. It leaves alone what is not one whole object

@@ -309,7 +309,7 @@ func unsendable(s string) string {
 	return "a control character"
 }
 
-// Unusable says what is wrong with the scheme, host or port of an address, "" if nothing is.
+// Unusable describes what is wrong with the scheme, host or port of an address, "" if nothing is.
 func Unusable(address string) string {
 	u, err := url.Parse(address)
 	switch {

@@ -75,7 +75,7 @@ func (d *dist) image(programs map[string][]byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// formula is that of Homebrew, "" unless there are archives of all its platforms.
+// formula returns Homebrew's formula, "" unless there are archives of all its platforms.
 func (d *dist) formula(sums map[string]string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "class Adroit < Formula\n  desc %q\n  homepage %q\n  version %q\n  license \"Apache-2.0\"\n\n", summary, homepage, strings.TrimPrefix(d.version, "v"))

@@ -58,7 +58,7 @@ func (d *dist) number() string {
 	return n
 }
 
-// size is how much the files take in bytes.
+// size returns the files' size in bytes.
 func size(files []file) (n int) {
 	for _, f := range files {
 		n += len(f.data)
@@ -66,7 +66,7 @@ func size(files []file) (n int) {
 	return n
 }
 
-// directories are those of the files: dpkg creates none that its archive does not list.
+// directories returns the files' directories: dpkg creates none that its archive does not list.
 func directories(files []file) (dirs []file) {
 	for _, f := range files {
 		for dir := path.Dir(f.name); dir != "."; dir = path.Dir(dir) {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// code records what a package's functions do and whom they call.
+// code records what a package's functions do and call.
 type code struct {
 	pass    *analysis.Pass
 	info    *types.Info

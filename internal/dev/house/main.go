@@ -180,7 +180,7 @@ func (h *house) floors(rooms []string) map[string]int {
 	return floor
 }
 
-// A count is how large the house is.
+// A count is the size of the house.
 type count struct {
 	rooms                    []string
 	floors                   map[string]int

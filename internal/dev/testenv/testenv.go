@@ -71,7 +71,7 @@ func named() string {
 }
 
 // Long skips a test that takes a minute or more with -short and, when the run is Brief, three times
-// of four, as the seed draws. why is what takes so long.
+// of four, as the seed draws. why names the slow part.
 func Long(t testing.TB, why string) {
 	t.Helper()
 	if testing.Short() {
@@ -82,7 +82,7 @@ func Long(t testing.TB, why string) {
 	}
 }
 
-// Sample returns usual, which is how much of something random a test tries, whole at Night, and a
+// Sample returns usual, the amount of something random that a test tries, whole at Night, and a
 // quarter of usual when the run is Brief.
 func Sample(usual, whole int) int {
 	switch {

@@ -163,7 +163,7 @@ func (c *Copy) lock(ctx context.Context) (unlock func(), err error) {
 	return func() { c.Tree.held = nil; free() }, nil
 }
 
-// make does what AddCopy has recorded.
+// make carries out AddCopy's record.
 func (c *Copy) make(ctx context.Context, src *source, names *rootfs.DenyList) error {
 	c.at("make")
 	if c.Plain {

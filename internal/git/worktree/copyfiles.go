@@ -263,7 +263,7 @@ func (f *fileCopy) setModes() error {
 	return nil
 }
 
-// names lists the paths to copy; loose are those that git does not track.
+// names lists the paths to copy; loose are the untracked ones.
 func (s *source) names(ctx context.Context, t *rootfs.Tree) (all []string, loose map[string]bool, err error) {
 	loose = map[string]bool{}
 	if s.git == nil {

@@ -371,7 +371,7 @@ func fits(pattern, name string) bool {
 	return ok || pattern == name
 }
 
-// A Class is why an entry needs protection.
+// A Class is an entry's reason for protection.
 type Class int
 
 const (

@@ -31,7 +31,7 @@ func (t *Tree) GitObeys(p string) bool {
 
 // GitPlaces returns the absolute names of what git obeys in a work tree besides its git directory:
 // files that settings include, directories of hooks, and files that settings name to run. The
-// settings are those of the repository and of the user, whose hooks may lie in each work tree.
+// settings come from the repository and the user, whose hooks may lie in each work tree.
 func GitPlaces(top string) (places []string) {
 	files := []string{os.Getenv("GIT_CONFIG_GLOBAL"), gitHome("~/.gitconfig"), path.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), gitHome("~/.config")), "git/config")}
 	if dir := commonDir(top); dir != "" {

@@ -283,7 +283,7 @@ func (t *Tree) WorkTree() (top, sub string, ok bool) {
 	return top, sub, true
 }
 
-// ignoredTrees has whether the repositories of trees ignore these, so that a job has one answer.
+// ignoredTrees caches whether the repositories of trees ignore these, so that a job has one answer.
 var ignoredTrees sync.Map
 
 // Repository is [hostexec.Repository].

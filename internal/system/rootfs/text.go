@@ -12,7 +12,7 @@ import (
 	udiff "github.com/aymanbagabas/go-udiff"
 )
 
-// An Encoding is how a text file spells its characters.
+// An Encoding is a text file's character encoding.
 type Encoding string
 
 const (

@@ -171,8 +171,8 @@ type dirList struct {
 // maxListed bounds the entries of all lists that are kept: some 20 MB.
 const maxListed = 200_000
 
-// list reads an open directory, in the order of names; in part, with the error, if that
-// is what can be read.
+// list reads an open directory, in the order of names; in part, with the error, if only
+// that can be read.
 func (w walker) list(d *os.File, fd int, at string) ([]Entry, error) {
 	began := time.Now()
 	var st unix.Stat_t

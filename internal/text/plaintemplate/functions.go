@@ -66,7 +66,8 @@ func apply(name string, fn any, args []any) (any, error) {
 	return out[0].Interface(), nil
 }
 
-// last is what and and or come to when no argument before the last has decided.
+// last returns the value of and and or when no argument before the last has
+// decided.
 func last(first any, more ...any) any {
 	if len(more) > 0 {
 		return more[len(more)-1]

@@ -33,7 +33,7 @@ import (
 // Context is the window that the models were made for, in tokens.
 const Context = 16384
 
-// A Server is one that runs for a test.
+// A Server is a running server for a test.
 type Server struct {
 	URL   string
 	Store string // the directory of its models
