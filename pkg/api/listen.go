@@ -151,12 +151,24 @@ func (l *Listener) URL() string {
 func (l *Listener) unix() bool { return l.l.Addr().Network() == "unix" }
 
 // Link is an address that a browser opens once, within ten minutes, to be the owner from then on;
-// "" where no browser reaches the listener.
+// "" where no browser reaches the listener. Where the address itself is refused, as 0.0.0.0 is,
+// the link has a name of the certificate.
 func (l *Listener) Link() string {
 	if l.unix() {
 		return ""
 	}
-	return l.URL() + loginPath + "?code=" + l.login.code()
+	at, addr := l.URL(), l.l.Addr().String()
+	if !l.named(addr) {
+		names := slices.Clone(l.leaf.DNSNames)
+		for _, ip := range l.leaf.IPAddresses {
+			names = append(names, ip.String())
+		}
+		if i := slices.IndexFunc(names, func(name string) bool { return !strings.Contains(name, "*") }); i >= 0 {
+			_, port, _ := net.SplitHostPort(addr) // of a listener: it has one
+			at = l.scheme() + "://" + net.JoinHostPort(names[i], port)
+		}
+	}
+	return at + loginPath + "?code=" + l.login.code()
 }
 
 // mostConnections leaves half of the files that the system allows to jobs.

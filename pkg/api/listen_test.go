@@ -149,6 +149,9 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if want := "https://agents.example:" + port + "/login?code="; !strings.HasPrefix(l.Link(), want) {
+		t.Errorf("the link is %s, want one that begins with %s", l.Link(), want)
+	}
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "agents.example"},
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
