@@ -158,7 +158,7 @@ func (l *Listener) Link() string {
 		return ""
 	}
 	at, addr := l.URL(), l.l.Addr().String()
-	if !l.named(addr) {
+	if l.leaf != nil && !l.named(addr) {
 		names := slices.Clone(l.leaf.DNSNames)
 		for _, ip := range l.leaf.IPAddresses {
 			names = append(names, ip.String())
