@@ -86,7 +86,7 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 				return nil, err
 			}
 		}
-		return nil, timeoutFailure(outer, ctx, most, finalIfBacked(a.Chain, unexplained(err)))
+		return nil, timeoutFailure(outer, ctx, most, m.finalIfBacked(a.Chain, unexplained(err)))
 	}
 	repairCalls(&answer.Response)
 	if m.Record != nil {
@@ -260,15 +260,19 @@ func storageFailure(err error) error {
 	return &flow.InfrastructureError{Err: err}
 }
 
-// finalIfBacked makes a failure final that another model can make good at once.
-func finalIfBacked(c turn.Chain, err error) error {
+// maxBackedWait is the longest time between two attempts of a request that has fallbacks.
+const maxBackedWait = 2 * time.Minute
+
+// finalIfBacked makes a failure final that another model can make good at once: nobody answers, or
+// the server wants more time than a request waits. Asked earlier, it would only refuse again.
+func (m *models) finalIfBacked(c turn.Chain, err error) error {
 	var f *flow.Failure
 	if !c.Backed || !errors.As(err, &f) {
 		return err
 	}
 	now := *f
 	now.Busy = false // the next model is asked instead of waiting
-	if f.Code == "model."+string(llm.Unreachable) {
+	if f.Code == "model."+string(llm.Unreachable) || f.Busy && f.After > min(m.Patience, maxBackedWait) {
 		now.Retryable = false
 	}
 	return &now
