@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,6 +25,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/guard/secret"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -188,8 +190,10 @@ func Submit(ctx context.Context, e *kit.Env, c adroit.Client, r adroit.Request) 
 	}
 	WarnReplaced(e, s.Job)
 	warnIgnored(e, s.Plan)
-	for model, p := range s.Plan.Task.Prices {
-		if p.Old(e.Now(), oldPrice) && (p.In > 0 || p.Out > 0) {
+	prices := llm.Prices{s.Plan.Task.Model: s.Plan.Task.Price}
+	maps.Copy(prices, s.Plan.Task.Prices)
+	for _, model := range slices.Sorted(maps.Keys(prices)) {
+		if p := prices[model]; p.Old(e.Now(), oldPrice) && (p.In > 0 || p.Out > 0) {
 			e.Warn("costs of %s are at the price of %s; prices: in the config file replaces it", model, p.Date)
 		}
 	}
