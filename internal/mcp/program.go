@@ -56,7 +56,11 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 	}
 	for _, word := range slices.Concat(s.Command, s.Args) {
 		if path := p.home(word); filepath.IsAbs(path) && c.proc.Hides(path) {
-			c.hint += fmt.Sprintf("; the sandbox hides %s from it: %s shows it this file, or its directory if that has no secrets", line(path), hint.Command("mcp add %s --read PATH --replace", c.name))
+			how := hint.Command("mcp add %s --read PATH --replace", c.name) + " shows it this file, or its directory if that has no secrets"
+			if s.project() {
+				how = "a project's server is shown the workspace at most, by workspace: read under mcp_projects in the configuration"
+			}
+			c.hint += fmt.Sprintf("; the sandbox hides %s from it: %s", line(path), how)
 			break
 		}
 	}
