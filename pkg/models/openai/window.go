@@ -36,9 +36,11 @@ func AskWindow(ctx context.Context, c Config, name string) Window {
 	ctx, cancel := context.WithTimeout(ctx, windowPatience)
 	defer cancel()
 	root := strings.TrimSuffix(m.end.Base, "/v1")
-	w, ok := m.listed(ctx, m.end.Base+"/models", name, false)
-	if u, err := url.Parse(root); !ok && root == m.end.Base && err == nil && strings.Trim(u.Path, "/") == "" {
-		w, _ = m.listed(ctx, root+"/v1/models", name, false)
+	var w Window
+	for _, at := range m.lists() {
+		if w, ok = m.listed(ctx, at, name, false); ok {
+			break
+		}
 	}
 	if len(m.dialect.hosts) > 0 || w.Tokens > 0 && w.Most == 0 {
 		return w
@@ -154,12 +156,27 @@ func Names(ctx context.Context, c Config) (names []string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, windowPatience)
 	defer cancel()
-	for _, e := range m.entries(ctx, m.end.Base+"/models") {
-		if id, _ := e["id"].(string); id != "" {
-			names = append(names, id)
+	for _, at := range m.lists() {
+		for _, e := range m.entries(ctx, at) {
+			if id, _ := e["id"].(string); id != "" {
+				names = append(names, id)
+			}
+		}
+		if names != nil {
+			break
 		}
 	}
 	return names
+}
+
+// lists returns the addresses at which the server may list its models: below the base URL, and below
+// /v1 where that has no path.
+func (m *model) lists() []string {
+	at := []string{m.end.Base + "/models"}
+	if u, err := url.Parse(m.end.Base); err == nil && strings.Trim(u.Path, "/") == "" {
+		at = append(at, m.end.Base+"/v1/models")
+	}
+	return at
 }
 
 // windowIn reads the window out of an entry and the objects in it by the names of its fields, since

@@ -3,6 +3,7 @@ package openai_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -70,6 +71,10 @@ func TestAskWindow(t *testing.T) {
 			for _, base := range []string{srv.URL + "/v1", srv.URL} {
 				if got := openai.AskWindow(t.Context(), openai.Config{BaseURL: base}, "qwen"); got != c.want {
 					t.Errorf("%s: got %+v, want %+v", base, got, c.want)
+				}
+				names, want := openai.Names(t.Context(), openai.Config{BaseURL: base}), strings.Contains(c.routes["/v1/models"], `"id":"qwen"`)
+				if slices.Contains(names, "qwen") != want {
+					t.Errorf("%s: the names are %q", base, names)
 				}
 			}
 		})
