@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -272,7 +273,7 @@ func (m *models) finalIfBacked(c turn.Chain, err error) error {
 	}
 	now := *f
 	now.Busy = false // the next model is asked instead of waiting
-	if f.Code == "model."+string(llm.Unreachable) || f.Busy && f.After > min(m.Patience, maxBackedWait) {
+	if f.Code == "model."+string(llm.Unreachable) || f.Busy && f.After > min(cmp.Or(m.Patience, maxBackedWait), maxBackedWait) {
 		now.Retryable = false
 	}
 	return &now
