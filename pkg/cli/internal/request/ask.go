@@ -60,7 +60,7 @@ func (s *session) ask(ctx context.Context, questions []jobs.Question) (answered 
 		sig = adroit.Signal{Name: yes, Value: json.RawMessage(`{"always":true}`), Keep: true}
 	case "no":
 		sig.Name = no
-		if why := AskWhy(s.e, d.in); why != "" {
+		if why := d.because(); why != "" {
 			if sig.Value, err = json.Marshal(why); err != nil {
 				return false, err
 			}
@@ -115,7 +115,7 @@ func (s *session) permit(ctx context.Context, about json.RawMessage) (no string,
 	case "yes":
 		return "", nil
 	case "no":
-		if why := AskWhy(s.e, d.in); why != "" {
+		if why := d.because(); why != "" {
 			return "denied by a person (" + why + "); find a way without it", nil
 		}
 		return "denied by a person; find a way without it", nil
@@ -139,9 +139,10 @@ type dialog struct {
 	s     *session
 	q     *jobs.Question
 	in    *kit.LineReader
-	whole bool  // all of it was shown
-	kept  bool  // always can also be said of the project
-	err   error // why there is no answer
+	whole bool   // all of it was shown
+	kept  bool   // always can also be said of the project
+	why   string // the words after no
+	err   error  // why there is no answer
 }
 
 // show prints a question.
@@ -169,6 +170,9 @@ func (d *dialog) choose(choices string, always bool) string {
 			return ""
 		}
 		word := strings.ToLower(strings.TrimSpace(line))
+		if first, why, _ := strings.Cut(strings.TrimSpace(line), " "); strings.EqualFold(first, "n") || strings.EqualFold(first, "no") {
+			word, d.why = "no", strings.TrimSpace(why)
+		}
 		for _, full := range []string{"yes", "always", "project", "no", "view"} {
 			if word == full[:1] {
 				word = full
@@ -189,6 +193,14 @@ func (d *dialog) choose(choices string, always bool) string {
 	}
 }
 
+// because is the reason for a denial: the words after no, or else what is asked for.
+func (d *dialog) because() string {
+	if d.why != "" {
+		return d.why
+	}
+	return AskWhy(d.s.e, d.in)
+}
+
 // explain prints the effect of each answer.
 func (d *dialog) explain(always bool) {
 	text := "     y runs it, this once\n"
@@ -198,7 +210,7 @@ func (d *dialog) explain(always bool) {
 	if d.kept {
 		text += "     p likewise, and in later jobs of this project, too\n"
 	}
-	fmt.Fprint(d.s.e.Err, text+"     n does not, and asks for words to the model\n     v shows all of it; Ctrl+C leaves the job, and "+hint.Command("answer approve %s", d.s.id)+" or deny answers later\n")
+	fmt.Fprint(d.s.e.Err, text+"     n or n WHY does not; the model reads why\n     v shows all of it; Ctrl+C leaves the job, and "+hint.Command("answer approve %s", d.s.id)+" or deny answers later\n")
 }
 
 // signalOf is the full name of a signal that q waits for, "" if it does not.

@@ -102,7 +102,7 @@ func code(err error) int {
 
 // What a job asks is put to the person, and the job goes on with the answer.
 func TestAnswered(t *testing.T) {
-	for answer, want := range map[string]string{"y\n": "Written.", "what?\nv\nyes\n": "Written.", "n\n": "Written."} {
+	for answer, want := range map[string]string{"y\n": "Written.", "what?\nv\nyes\n": "Written.", "n\n": "Written.", "n use another name\n": "Written."} {
 		f := open(t, strings.NewReader(answer))
 		id := f.submit(t, "write/x")
 		must(t, Run(t.Context(), f.e, f, id, Options{}))
@@ -114,8 +114,11 @@ func TestAnswered(t *testing.T) {
 		}
 		d, err := f.Job(t.Context(), id)
 		must(t, err)
-		if d.Changes.Changed != (answer != "n\n") {
+		if d.Changes.Changed == strings.HasPrefix(answer, "n") {
 			t.Errorf("%q: changed %v", answer, d.Changes.Changed)
+		}
+		if why := `deny "use another name"`; strings.Contains(f.err.String(), why) != (len(answer) > len("n\n") && answer[0] == 'n') {
+			t.Errorf("%q: the reason for the denial: %s", answer, f.err)
 		}
 	}
 }
