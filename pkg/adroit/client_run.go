@@ -157,7 +157,7 @@ func fault(id string, err error) error {
 	return problem.AsError(err)
 }
 
-// started returns a job's surroundings here.
+// started describes where a job runs here.
 func (rt *Runtime) started(ctx context.Context, m *jobs.Manager, j *jobs.Job) *Started {
 	s := &Started{Job: j, Sandbox: "unknown"}
 	s.Config, s.Worktree = rt.config(j), rt.worktree(j)

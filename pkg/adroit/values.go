@@ -183,7 +183,7 @@ type StartOptions struct {
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// A Started describes the surroundings of a job that has begun to run.
+// A Started describes a job that has begun to run, and where.
 type Started struct {
 	Job      *jobs.Job          `json:"job"` // before it began
 	Config   JobConfig          `json:"config"`
