@@ -58,8 +58,8 @@ func (w reason) kind(status int) llm.ErrorKind {
 		return llm.Auth
 	case client && w.has("does not support", "not supported by this model", "no endpoints found that support"):
 		return llm.Unsupported
-	case w.has("model_not_found", "modelnotfound"), // whatever the status: there is none in any of a gateway's servers
-		client && w.has("model not found", "no such model", "unknown model", "not a valid model", "invalid model", "model not exist", "model_decommissioned", "model_not_supported", "model_not_available", "no endpoints found"),
+	case w.has("model_not_found", "modelnotfound", "deploymentnotfound"), // whatever the status: there is none in any of a gateway's servers
+		client && w.has("model not found", "no such model", "unknown model", "not a valid model", "invalid model", "llm provider not provided", "model not exist", "model_decommissioned", "model_not_supported", "model_not_available", "no endpoints found"),
 		client && status != 500 && (w.inSentence(ofModel, missing) || w.inSentence(ofModel, notModel) || status == 404 && namesModel.MatchString(string(w))):
 		return llm.NoModel
 	// Some answer 500 to these mistakes of the client: templates are run by the server.
@@ -67,7 +67,7 @@ func (w reason) kind(status int) llm.ErrorKind {
 		return llm.BadRequest
 	case status == 501:
 		return llm.Unsupported
-	case status >= 500, status == 498:
+	case status >= 500, status == 498, status == 424: // what the server depends on failed
 		return llm.Overloaded
 	case status == 400 && (w.has("overloaded", "capacity") && w.has("again", "later") || w.inSentence(ofModel, fallen)):
 		return llm.Overloaded
@@ -90,8 +90,8 @@ var (
 	keys     = lazyregexp.New(`\b(?:x-)?api[ _-]?keys?\b|\b(?:access|auth\w*|bearer) tokens?\b|\bcredentials?\b`)
 	unusable = lazyregexp.New(`\b(?:invalid|not valid|expired|revoked|incorrect|wrong|missing|malformed|not (?:provided|found|active)|leaked)\b`)
 
-	ofModel = lazyregexp.New(`\bmodels?\b`)
-	missing = lazyregexp.New(`\b(?:not found|(?:do|does|did) not exist|not exist\.|decommissioned|no longer (?:available|supported)|has been deprecated|retired|end of (?:its )?life|unable to access|` +
+	ofModel = lazyregexp.New(`\b(?:models?|deployments?)\b`)
+	missing = lazyregexp.New(`\b(?:not found|(?:do|does|did) not exist|not exist\.|decommissioned|no longer (?:available|supported)|(?:has been|was|is) deprecated|retired|end of (?:its )?life|unable to access|` +
 		`not (?:available|deployed|loaded)|inaccessible|no (?:allowed )?(?:providers?|models?|channels?) (?:are |is )?(?:available|loaded)|no available channel|identifier is invalid|not a chat)\b`)
 	fallen = lazyregexp.New(`\b(?:crashed|(?:has )?terminated|unloaded|(?:is|still|being|currently) (?:re)?load(?:ing|ed)|not ready)\b`)
 	// notModel is a model that is not supported, not what a model does not support.
@@ -171,8 +171,10 @@ var (
 	// statedWindow is a window in the words of most servers: vLLM adds to them how long an answer
 	// may be at most, how long the request is, and no number that is larger than the window.
 	statedWindow = lazyregexp.New(`\bcontext (?:length|window|size) (?:is|of) (?:only )?([0-9][0-9,]*)`)
-	anyNumber    = lazyregexp.New(`[0-9][0-9,]*`)
-	number       = lazyregexp.New(`[0-9][0-9,]{3,}`)
+	// noWindow is a code behind a sentence, as MiniMax writes it, and by how much a request is too long.
+	noWindow  = lazyregexp.New(`\([12][0-9]{3}\)\W*$|\bby [0-9][0-9,]*`)
+	anyNumber = lazyregexp.New(`[0-9][0-9,]*`)
+	number    = lazyregexp.New(`[0-9][0-9,]{3,}`)
 )
 
 func amount(r *lazyregexp.Regexp, w reason) int {
@@ -215,6 +217,7 @@ func namedWindow(text string, object []byte) int {
 	}
 	var found []int
 	parts := sumIn(text)
+	text = noWindow.Regexp().ReplaceAllString(text, "")
 	for _, digits := range number.FindAllString(text, -1) {
 		if n, err := strconv.Atoi(strings.ReplaceAll(digits, ",", "")); err == nil && !codeOf(object, digits) && !slices.Contains(parts, n) {
 			found = append(found, n)
@@ -324,11 +327,11 @@ var denials = []struct {
 	{signIn, nil, []string{"signin_url"}, nil},
 	{unproven, []string{"organization must be verified", "organisation must be verified", "account must be verified"}, []string{"be verified", "not verified", "verify ", " verification", "实名认证"}, nil},
 	{region, []string{"user location is not", "your country", "your region", "country, region"}, []string{"country", "territory", "region", "location", "geograph"}, []string{"not supported", "unsupported", "not available", "unavailable", "not allowed", "restrict", "block", "forbidden", "denied"}},
-	{terms, []string{"terms acceptance", "terms_required", "use case details", "data policy"}, []string{"terms", "conditions", "licence", "license", "agreement", "eula", "gated", "marketplace"}, []string{"accept", "agree", "consent", "gated", "subscri"}},
+	{terms, []string{"terms acceptance", "terms_required", "use case details", "data policy", "fair usage policy"}, []string{"terms", "conditions", "licence", "license", "agreement", "eula", "gated", "marketplace"}, []string{"accept", "agree", "consent", "gated", "subscri"}},
 	{content, []string{"your prompt was flagged", "your input was flagged", "content_filter", "content management policy", "inappropriate content", "data_inspection_failed", "usage policy", "sensitive content"},
 		[]string{"flagged", "moderation", "content policy", "content_policy"}, nil},
 	{plan, []string{"requires a subscription", "subscription plan does not", "订阅套餐"}, []string{"subscription", "upgrade", "your plan", "current plan", "pricing tier", "paid plan", "paid tier", "free tier", "entitle", "licensed"}, nil},
-	{access, []string{"has not activated", "modelnotopen", "does not have access to model"}, []string{"permission", "permitted", "not have access", "no access", "not authorized to", "not authorised to", "not allowed", "access to model", "access to the model", "access denied", "accessdenied", "not enabled", "has not been used in project", "disabled", "allowlist", "whitelist", "blocked", "ip address", "无权"}, nil},
+	{access, []string{"missing scopes", "has not activated", "modelnotopen", "does not have access to model"}, []string{"permission", "permitted", "not have access", "no access", "not authorized to", "not authorised to", "not allowed", "access to model", "access to the model", "access denied", "accessdenied", "not enabled", "has not been used in project", "disabled", "allowlist", "whitelist", "blocked", "ip address", "无权"}, nil},
 }
 
 // ofKeys are the words of those that refuse a key.
@@ -369,7 +372,7 @@ func (d Denial) hint(host string) string {
 	case unproven:
 		return host + " wants the organisation or the account verified first: see its settings, or take another model"
 	case terms:
-		return host + " wants its terms accepted, or a setting about data, first: see the account's settings, or take another model"
+		return host + " wants its terms accepted or kept, or a setting about data: see the account's settings, or take another model"
 	case content:
 		return host + " refuses what the request has in it, not the key: word it differently, or take another model"
 	case signIn:
