@@ -15,6 +15,7 @@
 package permit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -163,10 +164,12 @@ func (rs Rules) Judge(c Call) Verdict {
 	if asks != "" {
 		return Verdict{Ask, asks}
 	}
-	if text != nil && mine.guard() {
+	if text != nil {
 		// A part that cannot be read may be something that a rule forbids.
-		if why := j.hidden(mine); why != "" {
-			return Verdict{Ask, why}
+		if i := slices.IndexFunc(mine, Rule.guards); i >= 0 {
+			if why := j.hidden(mine); why != "" {
+				return Verdict{Ask, why + ", and may fall under a rule: " + cmp.Or(mine[i].Why, mine[i].String())}
+			}
 		}
 	}
 	open := j.uncovered(mine)
@@ -213,9 +216,7 @@ func (rs Rules) about(c Call) Rules {
 	return mine
 }
 
-func (rs Rules) guard() bool {
-	return slices.ContainsFunc(rs, func(r Rule) bool { return r.Narrows() && (r.Command != "" || r.Path != "") })
-}
+func (r Rule) guards() bool { return r.Narrows() && (r.Command != "" || r.Path != "") }
 
 func (rs Rules) permit() bool {
 	return slices.ContainsFunc(rs, func(r Rule) bool { return r.Do == Allow })

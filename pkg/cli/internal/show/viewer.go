@@ -314,7 +314,7 @@ func (v *Viewer) answer(ev event.Event) {
 	var how struct{ Always bool }
 	switch {
 	case json.Unmarshal(sig.Value, &how) == nil && how.Always:
-		text += ", always in this job"
+		text += ", always"
 	case len(sig.Value) > 0:
 		text += " " + Readable(sig.Value)
 	}
