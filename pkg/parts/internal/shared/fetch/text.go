@@ -201,11 +201,32 @@ var (
 	dashed     = lazyregexp.New(`^(\d{1,2})-([A-Za-z]{3,9})-(\d{2,4})\b`)
 	compact    = lazyregexp.New(`^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)`)
 	halves     = lazyregexp.New(`(?i)(\d:\d\d(?::\d\d)?)\s*([ap])\.?m\b\.?`)
-	september  = lazyregexp.New(`(?i)\bsept\b\.?`)
+	word       = lazyregexp.New(`\p{L}{3,}\.?`)
+	dotted     = lazyregexp.New(`^\d{1,2}\.$`)
 	named      = lazyregexp.New(`^(.*\d)\s*([A-Za-z]{1,4})(?:\s*\([^)]*\))?$`)
 	offsetZone = lazyregexp.New(`^(.*\d)\s*(?:(?i:gmt|utc)\s*)?([+-])\s?(\d{1,2})(?::?(\d\d))?(?:\s*\([^)]*\))?$`)
 	clockTime  = lazyregexp.New(`\d:\d\d`)
 )
+
+// months are the beginnings of the names of months, in the languages that feeds are written in.
+var months = [...]string{"jan jän gen ene янв", "feb fév fev фев", "mar mär maa mrt мар", "apr avr abr апр kwi", "may mai mei mag maj май мая", "jun juin giu июн cze", "jul juil lug июл lip",
+	"aug août aoû ago авг sie", "sep set сен wrz", "oct okt out ott окт paź", "nov ноя lis", "dec dez déc dic des дек gru"}
+
+// between are the words between the parts of a date, and behind its time.
+var between = []string{"de", "del", "um", "à", "às", "alle", "ore", "a", "las", "uhr"}
+
+// month returns the English abbreviation of a month for its name, and another word as it is.
+func month(name string) string {
+	letters := []rune(strings.ToLower(name))
+	for _, n := range []int{4, 3} { // juin before jui, juil likewise
+		for i, all := range months {
+			if len(letters) >= n && slices.Contains(strings.Fields(all), string(letters[:n])) {
+				return time.Month(i + 1).String()[:3]
+			}
+		}
+	}
+	return name
+}
 
 var endOfDay = lazyregexp.New(`(\d[ T])24(:?)00(:?00(?:[.,]0+)?)?([^\d:]|$)`)
 
@@ -223,7 +244,13 @@ func Midnight(s string) (string, time.Duration) {
 // not known.
 func FeedDate(s string) (time.Time, bool) {
 	s = strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "\u00a0", " ")
-	s = september.ReplaceAllString(weekday.ReplaceAllString(s, ""), "Sep")
+	parts := slices.DeleteFunc(strings.Fields(weekday.ReplaceAllString(s, "")), func(p string) bool { return slices.Contains(between, strings.ToLower(p)) })
+	for i, p := range parts {
+		if dotted.MatchString(p) {
+			parts[i] = p[:len(p)-1]
+		}
+	}
+	s = word.ReplaceAllStringFunc(strings.Join(parts, " "), month)
 	s = dashed.ReplaceAllString(slashed.ReplaceAllString(s, "$1-$2-$3"), "$1 $2 $3")
 	s = compact.ReplaceAllString(s, "$1-$2-$3 $4:$5:$6")
 	half := halves.FindStringSubmatch(s)
@@ -249,7 +276,7 @@ func FeedDate(s string) (time.Time, bool) {
 	}
 	zone := time.FixedZone("", offset*60)
 	s = strings.ReplaceAll(s, ",", "")
-	for _, day := range []string{"2 Jan 2006", "2 January 2006", "Jan 2 2006", "January 2 2006", "2 Jan 06", "2006-01-02"} {
+	for _, day := range []string{"2 Jan 2006", "Jan 2 2006", "2 Jan 06", "2006-01-02"} {
 		for _, clock := range []string{" 15:04:05", " 15:04", "T15:04:05", "T15:04"} {
 			t, err := time.ParseInLocation(day+clock, s, zone)
 			switch {
