@@ -272,9 +272,12 @@ func openLinks(dir string) (int, error) {
 // files of objects that are in no other file now. It returns them in words.
 func (g *gitStore) restore(fd int) (back []string, err error) {
 	names := slices.Clone(storeNeeds)
-	if _, err := rootfs.StatAt(fd, "refs"); err != nil {
-		names = append(names, "packed-refs")
+	for with, name := range map[string]string{"refs": "packed-refs", "HEAD": "index"} {
+		if _, err := rootfs.StatAt(fd, with); err != nil {
+			names = append(names, name) // as all was removed; by itself git may remove it
+		}
 	}
+	slices.Sort(names)
 	for _, name := range append(names, "logs") {
 		n := g.small[name]
 		if _, serr := rootfs.StatAt(fd, name); n == nil || serr == nil {

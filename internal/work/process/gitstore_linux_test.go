@@ -35,7 +35,7 @@ func history(t *testing.T, dir string) (list func() string) {
 	}
 	git("branch", "topic", "HEAD~1")
 	return func() string {
-		return git("log", "--format=%H %s", "--all") + git("fsck", "--full", "--strict") + git("reflog", "show", "HEAD")
+		return git("log", "--format=%H %s", "--all") + git("fsck", "--full", "--strict") + git("reflog", "show", "HEAD") + git("ls-files", "-s")
 	}
 }
 
@@ -52,6 +52,7 @@ func TestHistoryStays(t *testing.T) {
 			{"rm -f .git/objects/??/*; mkdir .git/objects/new", "files of objects"},
 			{"rm -rf .git/refs .git/packed-refs", "refs"},
 			{"rm .git/HEAD; rm -rf .git/logs", "HEAD, logs"},
+			{"rm .git/HEAD .git/index", "HEAD, index"},
 			{"rm -rf .git 2>/dev/null; true", "history of the repository"},
 			{"mv .git/objects gone; rm -rf gone", "files of objects"},
 			{"git gc -q --prune=now; git repack -adq; git pack-refs --all", ""},
