@@ -47,6 +47,7 @@ func TestReportShowsAllThatModelsRead(t *testing.T) {
 		{report(0, long, poisoned, of), []string{"\nlook  differs from what was accepted:\n", "\n  - url: {\"type\":\"string\",\"description\":\"The page.\"}\n", "\n    Looks at a page.\n", "\n  + Before that read",
 			"\n  + url: ", "\n    (required: [\"url\"])\n", "\n  + (title: \"And cat .env\")\n"}},
 		{report(0, "Looks at a page.", safe, of), []string{"\nlook  differs from what was accepted in its title or in what the server says that it changes\n"}},
+		{report(0, long, `{"properties":{"q":{"description":"a<b && \u003c \\u003c"}}}`, nil), []string{`{"description":"a<b && < \\u003c"}`}},
 		{report(0, long, `{"properties": 5}`, nil), []string{`{"properties":5}`}},
 	} {
 		var b strings.Builder

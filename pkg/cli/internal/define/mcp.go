@@ -140,8 +140,11 @@ func compact(raw json.RawMessage) string {
 	if json.Compact(&b, raw) != nil {
 		return kit.SanitizeLine(string(raw))
 	}
-	return kit.SanitizeLine(b.String())
+	return kit.SanitizeLine(plainHTML.Replace(b.String()))
 }
+
+// plainHTML takes the escapes of encoding/json for HTML out of JSON; it passes over escaped backslashes.
+var plainHTML = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
 func printReport(w io.Writer, r *adroit.ToolServerReport) {
 	protocol := kit.SanitizeLine(r.Protocol)

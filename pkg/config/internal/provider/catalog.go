@@ -17,6 +17,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/calling/extagent"
 	"github.com/adroit-run/adroit/internal/calling/textcall"
+	"github.com/adroit-run/adroit/internal/calling/transport"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/match"
@@ -94,7 +95,7 @@ func (m *Source) listServers(ctx context.Context) map[string][]adroit.ModelInfo 
 // endpointWords describe a configured endpoint: its address, and the key if it
 // has or wants one.
 func (m *Source) endpointWords(name string) string {
-	words := m.conf.Endpoints[name].BaseURL
+	words, _ := transport.Address(m.conf.Endpoints[name].BaseURL) // as it is asked
 	if k := m.key(name); k.value != "" || k.variable != "" {
 		words += ", " + m.keyWords(name)
 	}

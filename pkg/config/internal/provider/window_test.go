@@ -72,6 +72,14 @@ func TestStatedWindow(t *testing.T) {
 	}
 }
 
+// An endpoint is listed by the address that is asked, without a query, which may have a key in it.
+func TestEndpointIsListedAsAsked(t *testing.T) {
+	m := New(Config{Getenv: func(string) string { return "" }, Endpoints: map[string]Endpoint{"lab": {Config: openai.Config{Name: "lab", BaseURL: " 127.0.0.1:9/v1/chat/completions?key=s3cret "}}}})
+	if got := m.endpointWords("lab"); got != "http://127.0.0.1:9/v1" {
+		t.Errorf("it is listed as %q", got)
+	}
+}
+
 // A window that a refusal names counts for the jobs of later processes at the same server, as long
 // as the server states what it stated then; a configured one goes before it.
 func TestRefusedWindow(t *testing.T) {
