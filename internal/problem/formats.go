@@ -86,7 +86,7 @@ var formats = []format{
 	{name: "jasmine", typ: Test, count: lazyregexp.New(`(?m)^(?P<total>\d+) specs?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending specs?)?$`), none: lazyregexp.New(`(?m)^No specs found|^0 specs, 0 failures`)},
 	{name: "jasmine-spec-reporter", typ: Test, count: lazyregexp.New(`(?m)^Executed (?P<total>\d+) of \d+ specs?(?: \(?(?:SUCCESS|INCOMPLETE|PENDING|(?P<failed>\d+) FAILED|\d+ (?:PENDING|SKIPPED))\)?)* in `)}, // pending ones are not executed
 	{name: "karma", typ: Test, last: true, fail: lazyregexp.New(`(?m)^[A-Z]\w+ [\w.]+ \(.*\) .* FAILED$`),
-		count: lazyregexp.New(`(?m)(?P<of>[\w .]+(?: \([^)\n]*\))?): Executed \d+ of (?P<total>\d+)(?: \((?P<failed>\d+) FAILED\))?(?: \(skipped (?P<skipped>\d+)\))?`), none: lazyregexp.New(`: Executed 0 of 0 `)},
+		count: lazyregexp.New(`(?m)(?P<of>[\w .]+(?: \([^)\n]*\))?): Executed \d+ of (?P<total>\d+)(?: specs?)?(?: \((?P<failed>\d+) FAILED\))?(?: \(skipped (?P<skipped>\d+)\))?`), none: lazyregexp.New(`: Executed 0 of 0 `)},
 	{name: "uvu", typ: Test, count: lazyregexp.New(`(?m)^\s+Total:\s+(?P<total>\d+)\n\s+Passed:\s+(?P<passed>\d+)\n\s+Skipped:\s+(?P<skipped>\d+)`), none: lazyregexp.New(`(?m)^\s+Total:\s+0\n\s+Passed:\s+0\n\s+Skipped:\s+0$`)},
 	{name: "maven", typ: Test, fail: lazyregexp.New(`(?m)^(?:\[ERROR\] )?Tests run: .* <<< (?:FAILURE|ERROR)!`),
 		count: lazyregexp.New(`(?m)^(?:\[\w+\] )?Tests run: (?P<total>\d+), Failures: (?P<failed>\d+), Errors: (?P<errors>\d+), Skipped: (?P<skipped>\d+)(?:, Flakes: \d+)?\s*$`), // without the line of each class
@@ -231,7 +231,7 @@ func bounded(text string) string {
 
 // Read reads an output by the formats that are known.
 func Read(output string) Reading {
-	text := bounded(goText(strings.ReplaceAll(Plain(output), "\r\n", "\n")))
+	text := bounded(goText(unwrap(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(Plain(output)))))
 	out := read(text)
 	out.None = out.None && !beside(text)
 	if out.Counted || out.None {

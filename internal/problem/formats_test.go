@@ -48,6 +48,32 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// TestWrappedFormats: an output is read the same way behind the times and names that services and
+// containers put before its lines, in colour, and with other ends of lines.
+func TestWrappedFormats(t *testing.T) {
+	b, err := os.ReadFile("testdata/formats.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range strings.Split("\n"+string(b), "\n-- ")[1:] {
+		head, text, _ := strings.Cut(part, " --\n")
+		text = strings.ReplaceAll(text, "␛", "\x1b")
+		want := Read(text)
+		for _, w := range []struct{ before, end string }{
+			{"", "\r\n"}, {"", "\r"}, {"\x1b[31m", "\x1b[0m\x1b[K\n"}, {"2026-11-29T05:00:01.1234567Z ", "\n"}, {"2026-11-29T05:00:01.123456Z 00O ", "\n"},
+			{"tests-1  | ", "\n"}, {"tests-1  | 2026-11-29T05:00:01.123456789Z ", "\n"}, {"[2026-11-29T05:00:01.123Z] ", "\n"}, {"[pod/x-1/c] ", "\n"},
+		} {
+			wrapped := w.before + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", w.end+w.before) + w.end
+			if got := Read(wrapped); fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s behind %q: %+v, want %+v", head, w.before+w.end, got, want)
+			}
+		}
+	}
+	if r := Read("@acme/web:test: Executed 3 of 3 specs (1 FAILED) in 0.02 sec.\n"); !r.Failing() {
+		t.Errorf("%+v", r)
+	}
+}
+
 // What is left out of a long output is its middle.
 func TestLongOutput(t *testing.T) {
 	noise := strings.Repeat("a line of a log\n", mostText/16)

@@ -328,8 +328,8 @@ var (
 	// character may be spelled out, as outputs of commands are shown.
 	terminal = lazyregexp.New(`(?:\x1b|\\x1b)(?:\[[0-?]*[ -/]*[@-~]|\](?:[^\x07\x1b\\\n]|\\[^x\n])*(?:\x07|\\x07|(?:\x1b|\\x1b)\\)|[@-Z^_])`)
 	// wrapping matches prefixes that other programs put before each line: the logs of GitHub
-	// Actions, also as gh shows them, and docker compose.
-	wrapping = lazyregexp.New(`(?m)^(?:[^\t\n]+\t[^\t\n]+\t)?\x{FEFF}?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z (?:##\[\w+\])?|^##\[\w+\]|^[\w.-]+[-_]\d+ +\| ?`)
+	// Actions, also as gh shows them, of Jenkins, GitLab and pods, and docker compose.
+	wrapping = lazyregexp.New(`(?m)^(?:[^\t\n]+\t[^\t\n]+\t)?\x{FEFF}?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z (?:##\[\w+\]|\d\d[OE][ +])?|^\[(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|pod/[^\]\s]+)\] |^##\[\w+\]|^[\w.-]+[-_]\d+ +\| ?`)
 )
 
 // Displayed removes the control sequences of a terminal from an output, also where they are
@@ -340,6 +340,10 @@ func Displayed(output string) string { return terminal.ReplaceAllString(output, 
 // it: colours, times, container names and carriage returns. What remains is the programs' own
 // output, one line each.
 func Unwrap(output string) string {
-	text := strings.NewReplacer("\r\n", "\n", "\r", "\n", `\x0d`, "\n").Replace(Displayed(output))
-	return wrapping.ReplaceAllString(text, "")
+	return unwrap(strings.NewReplacer("\r\n", "\n", "\r", "\n", `\x0d`, "\n").Replace(Displayed(output)))
+}
+
+// unwrap removes two prefixes of each line: containers show times behind their names.
+func unwrap(text string) string {
+	return wrapping.ReplaceAllString(wrapping.ReplaceAllString(text, ""), "")
 }
