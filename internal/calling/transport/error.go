@@ -98,6 +98,8 @@ func (e *Endpoint) cause(err *llm.Error, said reported, denied Denial) {
 	case err.Kind == llm.TooLong && reason(strings.ToLower(said.text)).inBytes(err.Status):
 		err.Err = tooManyBytes{}
 		err.Hint = e.host() + ", or a proxy before it, limits the bytes of a request, whatever the model's window: raise that limit, or begin a shorter conversation"
+	case err.Kind == llm.TooLong && (err.Status == 413 || err.Status == 429) && !statedWindow.MatchString(strings.ToLower(said.text)):
+		err.Err = LimitOfRate{}
 	default:
 		err.Err = ErrorText(said.text)
 	}

@@ -50,7 +50,7 @@ func (w reason) kind(status int) llm.ErrorKind {
 		return llm.Unreachable
 	case status == 408:
 		return llm.Timeout
-	case status == 413, status == 429 && w.tooLargeForLimit(), client && status != 429 && w.overflow():
+	case status == 413, status == 429 && (w.tooLargeForLimit() || statedWindow.MatchString(string(w))), client && status != 429 && w.overflow():
 		return llm.TooLong
 	case status == 429:
 		return llm.RateLimit
@@ -297,6 +297,12 @@ func (tooManyBytes) Error() string { return "the limit is one of bytes" }
 
 // InBytes implements the interface by which other packages recognise the error.
 func (tooManyBytes) InBytes() {}
+
+// LimitOfRate is the cause of an error of kind TooLong whose limit is one of rate, or may be: it is no
+// window, for it grows with the account.
+type LimitOfRate struct{}
+
+func (LimitOfRate) Error() string { return "the limit is one of rate" }
 
 // A Denial is the cause of a refusal that another key would not change.
 type Denial string

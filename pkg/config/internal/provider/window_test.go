@@ -123,7 +123,7 @@ func TestRefusedWindow(t *testing.T) {
 	status, refusal = 429, "Request too large for m on tokens per min (TPM): Limit 8192, Requested 12000."
 	refuse(New(conf), 48_000)
 	window(New(conf), 32768, true)
-	status, refusal = 400, "This model's maximum context length is 8192 tokens. However, your messages resulted in 12000 tokens."
+	status, refusal = 429, "This model's maximum context length is 8192 tokens. However, your messages resulted in 12000 tokens." // of a gateway
 	at, err := New(conf).At(srv.URL+"/v1/chat/completions", "lab/m")
 	dirtest.Must(t, err)
 	refuse(at.(*Source), 48_000)

@@ -108,8 +108,7 @@ func (m *Source) address(provider, name string) string {
 func (m *Source) recordingWindows(provider, name string, model llm.Model) llm.Model {
 	return llm.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 		res, err := model.Generate(ctx, req, emit)
-		// A limit of rate, by either status, is no window: it grows with the account.
-		if e, ok := errors.AsType[*llm.Error](err); ok && e.Kind == llm.TooLong && e.Status != 429 && e.Status != 413 && e.Window >= leastRefused && near(e.Window, req) {
+		if e, ok := errors.AsType[*llm.Error](err); ok && e.Kind == llm.TooLong && !errors.Is(err, transport.LimitOfRate{}) && e.Window >= leastRefused && near(e.Window, req) {
 			r := refusedWindow{Tokens: e.Window, Stated: m.ask(ctx, provider, name).Tokens, At: time.Now().UTC().Truncate(time.Second)}
 			key := m.address(provider, name)
 			// A window that cannot be kept is found again.
