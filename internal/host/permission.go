@@ -167,6 +167,9 @@ func (h Host) permitted(use turn.ToolCall, emit event.Sink) ToolHandler {
 			}
 			return denied(why + "; find a way without " + without), nil
 		case v.Do == permit.Ask:
+			if err := refused(p); err != nil {
+				return tools.Result{}, err // no answer would let it run
+			}
 			q, err := h.question(p, may, use.Artifacts, v, leaks)
 			if err != nil {
 				return tools.Result{}, err
@@ -192,6 +195,17 @@ func (h Host) permitted(use turn.ToolCall, emit event.Sink) ToolHandler {
 		ctx = process.WithDenied(ctx, keptPaths(may, p))
 		return p.Tool.Run(ctx, p.Env, p.Args)
 	}
+}
+
+// refused returns why a tool whose call is a command cannot run it here.
+func refused(p Invocation) error {
+	if p.Tool.Command == "" || p.Env == nil {
+		return nil
+	}
+	if c, ok := p.Env.Exec.(interface{ Refused() error }); ok {
+		return c.Refused()
+	}
+	return nil
 }
 
 // withTargets adds to rules that narrow those for what their paths lead to: a link in a rule

@@ -80,6 +80,12 @@ func (r *Runner) Sandbox() string {
 	return string(level)
 }
 
+// Refused returns why no command runs, nil if commands do.
+func (r *Runner) Refused() error {
+	_, err := r.sandbox.level()
+	return err
+}
+
 // admit gives a command its id, log and directory, and counts it.
 func (r *Runner) admit(c Cmd, awaited bool) (*Process, string, error) {
 	r.mu.Lock()
