@@ -58,7 +58,7 @@ func Names(output string) (out [][]string) {
 	return append(out, beside...)
 }
 
-var goPackage = lazyregexp.New(`^(?:FAIL|ok  )\t(\S+)\t`)
+var goPackage = lazyregexp.New(`^(?:FAIL|ok  )\t(\S{1,300})\t`)
 
 // withPackages yields the lines of an output, each with the package of Go whose tests printed it, if
 // any: the go command names the package behind their output.

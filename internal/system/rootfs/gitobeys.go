@@ -16,7 +16,7 @@ import (
 const maxGitConfig = 1 << 20
 
 // maxIncluded bounds how many files of settings are read: git includes them ten levels deep.
-const maxIncluded = 1_000
+const maxIncluded = 100
 
 // GitObeys reports whether git obeys p, a clean name without links, because of the
 // settings of the repository that the tree is in, or of the user's own.

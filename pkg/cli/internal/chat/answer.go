@@ -126,18 +126,18 @@ func (s *Session) answerLine(line string) {
 		}
 		return
 	}
-	switch lower := strings.ToLower(word); {
+	switch answer, why := kit.Reply(line); {
 	case s.question.files != nil && rest != "":
 		s.early(line)
-	case lower == "v" || lower == "view":
+	case answer == "view":
 		s.showQuestion(-1)
-	case lower == "n" || lower == "no":
-		s.deny(rest)
-	case (lower == "y" || lower == "yes") && rest == "":
+	case answer == "no":
+		s.deny(why)
+	case answer == "yes":
 		s.approve(false)
-	case (lower == "a" || lower == "always") && rest == "" && s.rule() != "":
+	case answer == "always" && s.rule() != "":
 		s.approve(true)
-	case (lower == "p" || lower == "project") && rest == "" && s.rule() != "" && show.Keepable(show.ToolQuestion(s.question.q)):
+	case answer == "project" && s.rule() != "" && show.Keepable(show.ToolQuestion(s.question.q)):
 		s.question.keep = true
 		s.approve(true)
 	case s.question.files != nil && line != "":

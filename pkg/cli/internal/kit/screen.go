@@ -260,3 +260,15 @@ func Page(ctx context.Context, w io.Writer, getenv func(string) string, text str
 	}
 	return cmd.Run() == nil
 }
+
+// Reply parses a line as the answer to a question: yes, always, project, no or view, each also by
+// its first letter, in any case; behind no, a reason. Anything else has the answer "".
+func Reply(line string) (answer, why string) {
+	first, why, _ := strings.Cut(strings.TrimSpace(line), " ")
+	for _, answer := range []string{"yes", "always", "project", "no", "view"} {
+		if first = strings.ToLower(first); (first == answer || first == answer[:1]) && (answer == "no" || why == "") {
+			return answer, strings.TrimSpace(why)
+		}
+	}
+	return "", ""
+}

@@ -169,19 +169,12 @@ func (d *dialog) choose(choices string, always bool) string {
 			d.err = err
 			return ""
 		}
-		word := strings.ToLower(strings.TrimSpace(line))
-		if first, why, _ := strings.Cut(strings.TrimSpace(line), " "); strings.EqualFold(first, "n") || strings.EqualFold(first, "no") {
-			word, d.why = "no", strings.TrimSpace(why)
-		}
-		for _, full := range []string{"yes", "always", "project", "no", "view"} {
-			if word == full[:1] {
-				word = full
-			}
-		}
+		word, why := kit.Reply(line)
 		switch {
 		case word == "view":
 			d.print(-1)
 		case word == "no":
+			d.why = why
 			return word
 		case word != "yes" && (word != "always" && (word != "project" || !d.kept) || !always):
 			d.explain(always)

@@ -127,12 +127,12 @@ func askTrust(ctx context.Context, e *kit.Env, u *Untrusted) (yes, answered bool
 			fmt.Fprintln(e.Err)
 			return false, false
 		}
-		switch strings.ToLower(strings.TrimSpace(word)) {
-		case "y", "yes":
+		switch answer, _ := kit.Reply(word); answer {
+		case "yes":
 			return true, true
-		case "n", "no":
+		case "no":
 			return false, true
-		case "v", "view":
+		case "view":
 			ShowTrust(ctx, e, e.Err, u.Files)
 		}
 	}

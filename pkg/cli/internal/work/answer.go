@@ -58,18 +58,6 @@ func fullName(q *jobs.Question, name string) string {
 	return name
 }
 
-// yesOrNo parses words as the answer about a call, as at the terminal: y, n, or n WHY.
-func yesOrNo(words string) (name, why string) {
-	first, rest, _ := strings.Cut(strings.TrimSpace(words), " ")
-	switch {
-	case rest == "" && (first == "y" || first == "yes"):
-		return "approve", ""
-	case first == "n" || first == "no":
-		return "deny", strings.TrimSpace(rest)
-	}
-	return "answer", words
-}
-
 // wordsSignal returns the signal that answers a question in words: approve and deny mean
 // continue and abort where a coordinator asks.
 func wordsSignal(q *jobs.Question, name, words string) (s adroit.Signal, err error) {
@@ -225,7 +213,12 @@ func (a *talkAnswer) signal(ctx context.Context, e *kit.Env, d *adroit.JobDetail
 		return s, nil, kit.Usagef(strings.Join(show.Asked(d), "\n"), "%s asks %d questions; nothing is answered: --question says which", d.Job.ID, len(d.Questions))
 	}
 	if name == "answer" && asks(q, "approve") {
-		name, words = yesOrNo(words)
+		switch answer, why := kit.Reply(words); answer {
+		case "yes":
+			name, words = "approve", ""
+		case "no":
+			name, words = "deny", why
+		}
 	}
 	// The answer is for the question that is shown here, and for no later one.
 	s.Name = fullName(q, name)
