@@ -360,14 +360,16 @@ func (p Selection) refNets() (nets []*refNet, doubtful []Change) {
 			nets = append(nets, n)
 		}
 		mine := p.takeMove(i, m)
-		if mine && m.Uncertain && !p.uncertain && m.Before == UnderWay && m.After == "" {
-			// What ended in the step that began it is not there, and nothing to name.
-			begun := func(c Change) bool {
-				return c.Path == n.name && c.Step == m.step && c.Before == "" && c.After == UnderWay
+		if mine && m.Uncertain && !p.uncertain {
+			// What is as it was in the step that moved it has not moved.
+			back := slices.IndexFunc(doubtful, func(c Change) bool {
+				return c.Path == n.name && c.Step == m.step && c.Before == m.After && c.After == m.Before
+			})
+			if back >= 0 {
+				doubtful = slices.Delete(doubtful, back, back+1)
+			} else {
+				doubtful = append(doubtful, refChange(n.name, m.Before, m.After, m.step, true))
 			}
-			doubtful = slices.DeleteFunc(doubtful, begun)
-		} else if mine && m.Uncertain && !p.uncertain {
-			doubtful = append(doubtful, refChange(n.name, m.Before, m.After, m.step, true))
 		}
 		switch {
 		case !mine || m.Uncertain && !p.uncertain:

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -300,33 +299,52 @@ func (s *Snapshot) compareRefs(ctx context.Context, t *rootfs.Tree) (moves []Ref
 	return moves, ""
 }
 
-// DropUnderWay records that what a command had git begin is not there any more: the protection of
-// the sandbox takes it away after the command's changes are recorded.
-func (s *Snapshot) DropUnderWay() error {
-	if s.refs == nil {
+// PutBack records which references that the command moved, and what it had git begin, are again as
+// they were: the protection of the sandbox puts them back after the command's changes are recorded.
+func (s *Snapshot) PutBack(ctx context.Context) error {
+	l, was := s.Ledger, s.refs
+	if was == nil {
 		return nil
 	}
-	own, err := openGitDir(s.refs.Dir)
-	if err != nil {
-		return nil // then nothing is named as under way in it
+	l.mu.Lock()
+	moved := len(l.moves) > was.Began
+	l.mu.Unlock()
+	if !moved {
+		return nil
 	}
-	defer unix.Close(own)
-	l := s.Ledger
+	t, err := rootfs.Open(s.Root)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	now, err := l.readRefs(ctx, t, s.index, false)
+	if err != nil || now == nil || now.Dir != was.Dir || was.load(l.log) != nil {
+		return nil // what is known of them stays
+	}
+	before, after := was.values(), now.values()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var moves []RefMove
-	for _, name := range slices.Sorted(maps.Keys(operationFiles)) {
-		if _, err := rootfs.StatAt(own, name); !errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if i, last := l.lastMove(s.refs.Dir, name); i >= s.refs.Began && last.After == UnderWay {
-			moves = append(moves, RefMove{Name: rootfs.RawName(name), Before: UnderWay, Uncertain: last.Uncertain})
+	for _, name := range slices.Sorted(maps.Keys(l.movedSince(was))) {
+		if _, last := l.lastMove(was.Dir, name); last.After != after[name] && before[name] == after[name] {
+			moves = append(moves, RefMove{Name: rootfs.RawName(name), Before: last.After, After: after[name], Uncertain: last.Uncertain})
 		}
 	}
 	if len(moves) == 0 {
 		return nil
 	}
 	return l.add(record{Step: l.StepPath, Refs: moves, Git: s.git(moves)}, true)
+}
+
+// movedSince has the names of the references of a repository that were moved since a state of it.
+func (b *log) movedSince(was *refState) map[string]bool {
+	names := map[string]bool{}
+	for _, m := range b.moves[min(was.Began, len(b.moves)):] {
+		if m.git == was.Dir {
+			names[string(m.Name)] = true
+		}
+	}
+	return names
 }
 
 // keepIndexes keeps the content of the index before and after a command. What is not

@@ -108,7 +108,7 @@ func (r *Runner) record(p *Process, o *Output, c Cmd) (notes []string) {
 	}
 	notes = append(notes, r.sandbox.finish(p, r.led, o, c.Stdout != nil))
 	if p.snap != nil && p.overlay != nil {
-		if err := p.snap.DropUnderWay(); err != nil {
+		if err := p.snap.PutBack(p.late); err != nil {
 			notes = append(notes, err.Error())
 		}
 	}
