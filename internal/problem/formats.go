@@ -233,6 +233,12 @@ func bounded(text string) string {
 func Read(output string) Reading {
 	text := bounded(goText(unwrap(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(Plain(output)))))
 	out := read(text)
+	if bare, prefix := unprefixed(text); prefix != "" {
+		certain := strings.TrimSpace(prefix) == "" || taskPrefix.MatchString(prefix)
+		if r := read(bare); r.Known() && certain || r.Counted && !out.Counted || r.Known() && !out.Known() {
+			text, out = bare, r
+		}
+	}
 	out.None = out.None && !beside(text)
 	if out.Counted || out.None {
 		if parts := split(text, taskPrefix); len(parts) < 2 {
@@ -249,7 +255,7 @@ func Read(output string) Reading {
 			sum.add(read(part))
 		}
 		sum.None = sum.None && out.None
-		if sum.Counted {
+		if sum.Counted || sum.Known() && !out.Known() && prefix == taskPrefix {
 			sum.add(Reading{Formats: out.Formats, Types: out.Types})
 			return sum
 		}
@@ -280,6 +286,37 @@ func beside(text string) bool {
 		}
 	}
 	return false
+}
+
+// unprefixed returns a text without what all of its lines begin with, a name, a time or an indentation,
+// and that; "" if its lines have nothing in common. One or two lines may begin alike by chance: theirs
+// names a task.
+func unprefixed(text string) (bare, prefix string) {
+	lines, n := strings.Split(text, "\n"), 0
+	for _, line := range lines {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		line += " " // behind a prefix with nothing behind it
+		if n++; n == 1 {
+			prefix = line
+		}
+		same := 0
+		for same < min(len(line), len(prefix)) && line[same] == prefix[same] {
+			same++
+		}
+		prefix = prefix[:same]
+	}
+	if prefix = prefix[:strings.LastIndexAny(prefix, " \t")+1]; n < 3 {
+		prefix = taskPrefix.FindString(prefix)
+	}
+	if bare := strings.TrimSpace(prefix); prefix == "" || slices.Contains(levels, bare) || strings.HasSuffix(bare, ">") { // what is quoted is not what was run
+		return text, ""
+	}
+	for i, line := range lines {
+		lines[i] = strings.TrimPrefix(strings.TrimPrefix(line, prefix), strings.TrimRight(prefix, " \t"))
+	}
+	return strings.Join(lines, "\n"), prefix
 }
 
 // mostParts of a monorepo are known by prefixes that name no task.

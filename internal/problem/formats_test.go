@@ -69,6 +69,23 @@ func TestWrappedFormats(t *testing.T) {
 			}
 		}
 	}
+	// A prefix that many programs write may hide a line's beginning, but changes no reading.
+	for _, prefix := range []string{"packages/a test: ", "web:test: ", "a:build | ", "[web] ", "[0] ", "    ", "Nov 29 05:00:01 "} {
+		unknown := 0
+		for _, part := range strings.Split("\n"+string(b), "\n-- ")[1:] {
+			head, text, _ := strings.Cut(part, " --\n")
+			text = strings.ReplaceAll(text, "␛", "\x1b")
+			want, got := Read(text), Read(prefix+strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+prefix)+"\n")
+			if !got.Known() {
+				unknown++
+			} else if got.Passed != want.Passed && !strings.HasPrefix(head, "sbt munit scala3 failing") || got.None != want.None {
+				t.Errorf("%s behind %q: %+v, want %+v", head, prefix, got, want)
+			}
+		}
+		if unknown > 33 && strings.ContainsAny(prefix, ":|[") && !strings.HasPrefix(prefix, "Nov") {
+			t.Errorf("behind %q %d outputs are not read", prefix, unknown)
+		}
+	}
 	if r := Read("@acme/web:test: Executed 3 of 3 specs (1 FAILED) in 0.02 sec.\n"); !r.Failing() {
 		t.Errorf("%+v", r)
 	}
