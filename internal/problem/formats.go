@@ -288,37 +288,6 @@ func beside(text string) bool {
 	return false
 }
 
-// unprefixed returns a text without what all of its lines begin with, a name, a time or an indentation,
-// and that; "" if its lines have nothing in common. One or two lines may begin alike by chance: theirs
-// names a task.
-func unprefixed(text string) (bare, prefix string) {
-	lines, n := strings.Split(text, "\n"), 0
-	for _, line := range lines {
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		line += " " // behind a prefix with nothing behind it
-		if n++; n == 1 {
-			prefix = line
-		}
-		same := 0
-		for same < min(len(line), len(prefix)) && line[same] == prefix[same] {
-			same++
-		}
-		prefix = prefix[:same]
-	}
-	if prefix = prefix[:strings.LastIndexAny(prefix, " \t")+1]; n < 3 {
-		prefix = taskPrefix.FindString(prefix)
-	}
-	if bare := strings.TrimSpace(prefix); prefix == "" || slices.Contains(levels, bare) || strings.HasSuffix(bare, ">") { // what is quoted is not what was run
-		return text, ""
-	}
-	for i, line := range lines {
-		lines[i] = strings.TrimPrefix(strings.TrimPrefix(line, prefix), strings.TrimRight(prefix, " \t"))
-	}
-	return strings.Join(lines, "\n"), prefix
-}
-
 // mostParts of a monorepo are known by prefixes that name no task.
 const mostParts = 50
 
