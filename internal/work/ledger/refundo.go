@@ -116,7 +116,7 @@ func (r *refUndo) refuses(n *refNet) string {
 		return n.why
 	case value != n.last.After:
 		return "it has been moved since the job moved it"
-	case value == unread || n.orig.Before == unread:
+	case value == unread && n.name != "HEAD" || n.orig.Before == unread:
 		return "its form is not read here"
 	case n.name == "refs/stash":
 		return "it is a list, which git stash list shows" + stashed(n)
@@ -172,6 +172,9 @@ func (r *refUndo) set(ctx context.Context, n *refNet) error {
 			return errors.New("what it is compared with, HEAD, has not been moved back")
 		}
 		return r.restoreIndex(n)
+	case n.name == "HEAD" && !strings.HasPrefix(old, "ref: ") && strings.Trim(old, "0123456789abcdef") != "":
+		// With that, no git runs in the repository.
+		return r.replace("HEAD", strings.NewReader(to+"\n"), func() bool { return refAt(r.own, "HEAD") == old })
 	case n.name == "HEAD" && symbolic:
 		return r.git(ctx, "", "symbolic-ref", "-m", "adroit: undo", "HEAD", branch)
 	case n.name == "HEAD" && strings.HasPrefix(old, "ref: "):
@@ -190,31 +193,38 @@ func (r *refUndo) git(ctx context.Context, input string, args ...string) error {
 	return rootfs.RunGit(ctx, r.now.Dir, nil, []byte(input), io.Discard, append([]string{"--git-dir=" + r.now.Dir}, args...)...)
 }
 
-// restoreIndex restores the index, as git itself writes one.
+// restoreIndex restores the index.
 func (r *refUndo) restoreIndex(n *refNet) error {
-	var data []byte
-	if n.orig.Before != "" {
-		var err error
-		if data, err = r.l.Load(n.orig.Kept); err != nil {
-			return err
-		}
+	same := func() bool { return indexDigest(r.own, nil) == n.last.After }
+	if n.orig.Before == "" {
+		return r.replace("index", nil, same)
 	}
-	const lock = "index.lock"
-	err := rootfs.CreateAt(r.own, lock, bytes.NewReader(data), 0o666)
+	data, err := r.l.Load(n.orig.Kept)
+	if err != nil {
+		return err
+	}
+	return r.replace("index", bytes.NewReader(data), same)
+}
+
+// replace gives a file of the git directory its former content, as git itself writes one, or removes
+// it without one, while it is the same as the job left it.
+func (r *refUndo) replace(name string, content io.Reader, same func() bool) error {
+	lock := name + ".lock"
+	err := rootfs.CreateAt(r.own, lock, cmp.Or[io.Reader](content, strings.NewReader("")), 0o666)
 	if errors.Is(err, os.ErrExist) {
 		return errors.New("a git is at work, or one that was killed left " + filepath.Join(filepath.FromSlash(r.now.Dir), lock))
 	}
-	if err == nil && indexDigest(r.own, nil) != n.last.After {
+	if err == nil && !same() {
 		err = errors.New("it has been changed since the job changed it")
 	}
 	switch {
 	case err != nil:
-	case n.orig.Before == "":
-		if err = rootfs.RemoveAt(r.own, "index"); err == nil {
+	case content == nil:
+		if err = rootfs.RemoveAt(r.own, name); err == nil {
 			return rootfs.RemoveAt(r.own, lock)
 		}
 	default:
-		err = rootfs.MoveAt(r.own, lock, r.own, "index")
+		err = rootfs.MoveAt(r.own, lock, r.own, name)
 	}
 	if err != nil {
 		return errors.Join(err, rootfs.RemoveAt(r.own, lock))
