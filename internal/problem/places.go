@@ -19,6 +19,8 @@ var besideName = lazyregexp.New(`::\w| > | [-|]|:? \(|: | \.{2,}|"`)
 const (
 	mostLength = 2000 // of a line that is looked at
 	mostNames  = 400  // of one output
+	// mostPackage bounds the name of a package, each end of which may be a directory's.
+	mostPackage = 300
 )
 
 // Names lists the texts of an output that may be names of files: in order, text before a line
@@ -58,7 +60,7 @@ func Names(output string) (out [][]string) {
 	return append(out, beside...)
 }
 
-var goPackage = lazyregexp.New(`^(?:FAIL|ok  )\t(\S{1,300})\t`)
+var goPackage = lazyregexp.New(`^(?:FAIL|ok  )\t(\S+)\t`)
 
 // withPackages yields the lines of an output, each with the package of Go whose tests printed it, if
 // any: the go command names the package behind their output.
@@ -72,7 +74,7 @@ func withPackages(text string) iter.Seq2[string, string] {
 	}
 	pkgs, pkg := make([]string, len(lines)), ""
 	for i, line := range slices.Backward(lines) {
-		if m := goPackage.FindStringSubmatch(line); m != nil {
+		if m := goPackage.FindStringSubmatch(line); m != nil && len(m[1]) <= mostPackage {
 			pkg = m[1]
 		}
 		pkgs[i] = pkg
