@@ -220,10 +220,16 @@ func TestChatFinds(t *testing.T) {
 	x.write("make it\r")
 	at = x.see(at, "Made.")
 	at = x.see(at, "/help")
-	x.write("/undo\r")
-	at = x.see(at, "+made")
-	at = x.see(at, "take these changes back?")
-	x.write("y\r")
+	for _, no := range []string{"\x03", "\x1b", "y\r"} {
+		x.write("/undo\r")
+		at = x.see(at, "+made")
+		at = x.see(at, "take these changes back?")
+		x.write(no)
+		if no != "y\r" {
+			at = x.see(at, "left as it is")
+			at = x.see(at, "/help")
+		}
+	}
 	at = x.see(at, "removed made.txt")
 	at = x.see(at, "/help")
 	x.write("\x12SOME")

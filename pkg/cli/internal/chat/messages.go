@@ -280,7 +280,7 @@ func contextTable(w *kit.Screen, r *llm.Request, used, window int) {
 	var t kit.Table
 	for i, n := range sizes {
 		if n > 0 {
-			t.Row(parts[i], kit.Count(total*n/all)+" tokens", fmt.Sprintf("%d%%", 100*n/all))
+			t.Row(parts[i], kit.Count(total*n/all)+" tokens", fmt.Sprintf("%d%%", (100*n+all/2)/all))
 		}
 	}
 	t.Row("in all", kit.Count(total)+" tokens", "")

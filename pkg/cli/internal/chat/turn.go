@@ -75,8 +75,13 @@ func (s *Session) TakeBack() string {
 	return last.text
 }
 
-// Interrupt stops the turn. What is queued comes back to the line.
+// Interrupt stops the turn; what is queued comes back to the line. It is no to a question of the
+// chat's own, such as that of an undo.
 func (s *Session) Interrupt() {
+	if s.state == Asking && s.question.confirm != nil {
+		s.deny("")
+		return
+	}
 	if s.state != Working || s.stopping || s.job == "" {
 		return
 	}

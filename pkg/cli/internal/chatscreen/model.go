@@ -256,7 +256,7 @@ func (m *model) cancel() {
 		m.screen.history.Add(m.editor.value())
 		m.editor.set("")
 		m.edited()
-	case m.session.State() == chat.Working:
+	default:
 		m.session.Interrupt()
 	}
 	m.stop = now

@@ -229,6 +229,9 @@ func (m *Source) split(ref string) (provider, name string, err error) {
 		if ok || ref == "" || strings.HasPrefix(ref, "-") {
 			return "", "", problem.Invalidf(hint, "%q is not a model", ref)
 		}
+		if slices.Contains(m.Providers(), ref) {
+			return "", "", problem.Invalidf(hint, "%q is a provider; the name of a model is missing", ref)
+		}
 		if n := spelling.Nearest(ref, m.Roles()); n != "" {
 			return "", "", problem.Invalidf("did you mean "+n+"?\nroles are configured under models: in the config file", "there is no model and no role %q", ref)
 		}
