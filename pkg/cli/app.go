@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/hostexec"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/hint"
@@ -397,9 +398,11 @@ func (a *app) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.cluster, err = a.Program.Engine(ctx, at); err != nil {
-		return kit.Fail(fmt.Errorf("connecting to Temporal at %s: %w", at.Address, err), "temporal.address in the configuration, or TEMPORAL_ADDRESS, names another one; temporal server start-dev starts one on this machine")
+	cluster, err := a.Program.Engine(ctx, at)
+	if err != nil { // and cluster may be a nil pointer
+		return kit.Fail(fmt.Errorf("connecting to Temporal at %s: %w", at.Address, err), cmp.Or(problem.Hint(err), "temporal.address in the configuration, or TEMPORAL_ADDRESS, names another one; temporal server start-dev starts one on this machine"))
 	}
+	a.cluster = cluster
 	return nil
 }
 

@@ -853,7 +853,7 @@ func TestCommands(t *testing.T) {
 		var out bytes.Buffer
 		p := cli.Program{Parts: parts.All(), Stdout: &out, Stderr: &out, Getenv: func(name string) string { return env[name] }, Engine: func(ctx context.Context, at config.Temporal) (cli.Engine, error) {
 			return Dial(ctx, at)
-		}}
+		}, Worker: Commands}
 		if got := p.Run(t.Context(), append([]string{"--engine", "temporal"}, args...)...); got != code || !strings.Contains(out.String(), want) {
 			t.Errorf("%q ends with %d, want %d and %q:\n%s", args, got, code, want, &out)
 		}
@@ -879,6 +879,11 @@ func TestCommands(t *testing.T) {
 	command(0, "cancelled", "jobs", "cancel", second)
 	command(0, "removed", "jobs", "rm", second)
 	command(2, "no such job", "jobs", "show", second)
+	command(0, "1 hosts poll: "+r.host, "worker", "doctor")
+	command(0, "", "config", "set", "temporal.key_file", r.file("keys"))
+	command(1, "is not there\nadroit: hint: adroit worker key makes it", "jobs", "list", "--all")
+	command(0, "has the key", "worker", "key")
+	command(0, "ok     key", "worker", "doctor")
 }
 
 // TestServe has adroit serve offer the jobs of the cluster, not those of its own process.
