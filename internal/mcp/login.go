@@ -87,7 +87,11 @@ func (p *Pool) loggingIn(ctx context.Context, form LoginForm) (*Pool, *callback,
 			back.logins.Add(1)
 			return back.wait(ctx, args.URL, form.Open)
 		}
-		return auth.NewAuthorizationCodeHandler(conf)
+		h, err := auth.NewAuthorizationCodeHandler(conf)
+		if err != nil {
+			return nil, err
+		}
+		return h, nil
 	}
 	return own, back, nil
 }

@@ -39,7 +39,11 @@ func Store(dir string) func(context.Context) (jobs.Store, error) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
 		}
-		return Open(ctx, filepath.Join(dir, "adroit.db"), Options{})
+		db, err := Open(ctx, filepath.Join(dir, "adroit.db"), Options{})
+		if err != nil {
+			return nil, err
+		}
+		return db, nil
 	}
 }
 

@@ -404,10 +404,11 @@ func readBook(raw json.RawMessage) (*Book, error) {
 		return nil, fmt.Errorf("the detectors as they were pinned: %w", err)
 	}
 	for i := range b.Detectors {
-		var err error
-		if b.Detectors[i].re, err = regexp.Compile(b.Detectors[i].Pattern); err != nil {
+		re, err := regexp.Compile(b.Detectors[i].Pattern)
+		if err != nil {
 			return nil, fmt.Errorf("detector %s: %w", b.Detectors[i].Name, err)
 		}
+		b.Detectors[i].re = re
 	}
 	return b, nil
 }

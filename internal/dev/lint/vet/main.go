@@ -3,7 +3,7 @@
 //	go run ./internal/dev/lint/vet
 //	go run ./internal/dev/lint/vet linux/amd64 linux/arm64 darwin/arm64
 //
-// It runs the analyzers of go vet, flowvet, hints, hostprograms, onename, prose, toolruns and writes over types that it reads from source
+// It runs the analyzers of go vet, flowvet, hints, hostprograms, nilpointers, onename, prose, toolruns and writes over types that it reads from source
 // in one process; go vet compiles all for each platform first, which takes ten times as long.
 // What a compiler finds and types do not show, it compiles and links once for a platform
 // that is not this one: the packages of other modules and the programs with them; again when
@@ -32,7 +32,7 @@ import (
 )
 
 // suite lists the analyzers of go vet and our own.
-var suite = append(slices.Clone(vet.Suite), flowvet.Analyzer, hints, hostPrograms, oneName, readsProse, toolRuns, writes)
+var suite = append(slices.Clone(vet.Suite), flowvet.Analyzer, hints, hostPrograms, nilPointers, oneName, readsProse, toolRuns, writes)
 
 // formats are functions of other modules that go vet knows by their bodies to format
 // as fmt.Printf does: all of these names.

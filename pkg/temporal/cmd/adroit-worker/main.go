@@ -13,6 +13,10 @@ import (
 
 func main() {
 	cli.Program{Parts: parts.All(), Engine: func(ctx context.Context, at config.Temporal) (cli.Engine, error) {
-		return temporal.Dial(ctx, at)
+		c, err := temporal.Dial(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
 	}, Worker: temporal.Commands}.Main()
 }
