@@ -159,7 +159,7 @@ var moved = []struct{ old, now string }{
 // is called here. A command of one agent may mean something else in another: these mean one thing.
 var foreign = []struct{ ours, theirs string }{
 	{"agents", "agent"}, {"agents new", "generate"}, {"answer", "reply"}, {"chat", "new tui repl"}, {"chat --continue", "attach session"},
-	{"config", "configure permissions settings"}, {"config login", "auth signin"}, {"doctor", "health"},
+	{"config", "configure permissions settings"}, {"config path", "config.edit config.file"}, {"config show", "config.list config.ls config.view"}, {"config login", "auth signin"}, {"doctor", "health"},
 	{"fix -- COMMAND", "test lint"}, {"fix stats", "cost usage"}, {"init", "setup"}, {"jobs", "history ls ps sessions status"},
 	{"jobs cancel", "kill stop"}, {"jobs logs", "log"}, {"jobs merge", "apply"}, {"jobs transcript", "export"}, {"jobs undo", "revert rewind rollback"},
 	{"mcp serve", "mcp-server"}, {"models", "model"}, {"run", "ask exec headless prompt"}, {"run --mode plan", "plan"}, {"run builder", "build"},
@@ -186,6 +186,8 @@ var foreignFlags = []struct{ ours, theirs string }{
 	{"--version", "v V"},
 	{"jobs transcript last, after the run", "debug verbose"},
 	{"mcp add", "mcp-config"},
+	{"config login PROVIDER", "api-key apikey api_key token"},
+	{"serve --listen ADDRESS:PORT", "port addr address bind"},
 }
 
 // ours returns our word for another program's; empty if no entry has it.
@@ -202,17 +204,23 @@ func ours(list []struct{ ours, theirs string }, word string) string {
 // agent with what it is called here.
 func addMoved(root *cobra.Command) {
 	for _, m := range moved {
-		parent, name := root, m.old
-		if noun, below, ok := strings.Cut(m.old, " "); ok {
-			parent, name = find(root, noun), below
-		}
+		parent, name := below(root, m.old, " ")
 		addPointer(parent, name, m.now, func(is, now string) error { return fmt.Errorf("%s is now %s", is, now) })
 	}
 	for _, f := range foreign {
 		for name := range strings.FieldsSeq(f.theirs) {
-			addPointer(root, name, f.ours, func(is, use string) error { return fmt.Errorf("unknown command %q: use %s", is, use) })
+			parent, name := below(root, name, ".")
+			addPointer(parent, name, f.ours, func(is, use string) error { return fmt.Errorf("unknown command %q: use %s", is, use) })
 		}
 	}
+}
+
+// below returns the command that a command is below, and its own name; sep is between both, if it is not root's.
+func below(root *cobra.Command, name, sep string) (*cobra.Command, string) {
+	if noun, own, ok := strings.Cut(name, sep); ok {
+		return find(root, noun), own
+	}
+	return root, name
 }
 
 // addPointer adds a command that only names another one. One of that name in the program stays.

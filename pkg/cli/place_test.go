@@ -70,7 +70,8 @@ func TestWordsOfOtherAgents(t *testing.T) {
 			t.Errorf("%q is no command", f.ours)
 		}
 		for name := range strings.FieldsSeq(f.theirs) {
-			for _, args := range [][]string{{name, "--x", "y"}, {"help", name}} {
+			words := strings.Split(name, ".")
+			for _, args := range [][]string{append(words, "--x", "y"), append([]string{"help"}, words...)} {
 				if code, text := run(args...); code != 2 || !strings.Contains(text, ": use adroit "+f.ours) || !strings.Contains(text, of.CommandPath()+" --help") {
 					t.Errorf("adroit %s: exit %d, %s", strings.Join(args, " "), code, text)
 				}

@@ -321,7 +321,9 @@ func keysOfSetting(t reflect.Type, key string, parts sections) (keys []string, e
 			kind, ok := fields[name]
 			if !ok {
 				help := hint.Command("config show") + " lists the keys"
-				if n := spelling.Nearest(name, slices.Sorted(maps.Keys(fields))); n != "" {
+				if (strings.HasSuffix(name, "key") || strings.HasSuffix(name, "token")) && len(keys) == 0 {
+					help = hint.Command("config login PROVIDER") + " keeps the key of a provider; it is no setting"
+				} else if n := spelling.Nearest(name, slices.Sorted(maps.Keys(fields))); n != "" {
 					help = fmt.Sprintf("did you mean %q?", strings.Join(append(keys, n), "."))
 				}
 				return nil, fail(fmt.Errorf("there is no setting %q", key), help)

@@ -134,8 +134,16 @@ func newSet(e *kit.Env) *cobra.Command {
 		Short:   "Set one value in the configuration file",
 		Long:    "Sets one value in the configuration file, which is made if it is not there. Comments and\nother values stay as they are. What would be no valid configuration is refused.",
 		Example: "  adroit config set mode auto\n  adroit config set limits.time 2h",
-		Args:    cobra.ExactArgs(2),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && strings.Contains(args[0], "=") {
+				return nil
+			}
+			return cobra.ExactArgs(2)(cmd, args)
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 { // KEY=VALUE, as others have it
+				args = strings.SplitN(args[0], "=", 2)
+			}
 			path, err := set(e, args[0], args[1])
 			if err != nil {
 				return err

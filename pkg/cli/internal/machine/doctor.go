@@ -6,9 +6,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -180,7 +182,10 @@ func newestRelease(ctx context.Context, address string) (string, error) {
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return "", fmt.Errorf("asking for releases: %w", err)
+		if of, ok := errors.AsType[*url.Error](err); ok {
+			err = of.Err
+		}
+		return "", fmt.Errorf("asking %s for releases: %w", req.URL.Host, err)
 	}
 	defer res.Body.Close()
 	var latest struct {

@@ -50,10 +50,8 @@ type change struct {
 // read finds out what a pull request of a directory would have. It changes nothing.
 func (q *prFlags) read(ctx context.Context, e *kit.Env, dir string) (*change, error) {
 	root, err := git.OnHost(dir).Root(ctx)
-	if broken := repositoryError(ctx, dir, err); err != nil && broken != err {
-		return nil, broken
-	} else if err != nil {
-		return nil, kit.Usagef("-C names a directory of a git repository", "%v", err)
+	if err != nil {
+		return nil, repositoryError(ctx, dir, err)
 	}
 	g, ch := git.OnHost(root), &change{root: root}
 	if err := q.place(ctx, e, g, ch); err != nil {

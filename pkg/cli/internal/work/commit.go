@@ -275,10 +275,7 @@ func readStaged(ctx context.Context, e *kit.Env, dir string) (s staged, err erro
 	g, done := open(dir, names)
 	s.root, err = g.Root(ctx)
 	if err = errors.Join(err, done()); err != nil {
-		if broken := repositoryError(ctx, dir, err); broken != err {
-			return s, broken
-		}
-		return s, kit.Usagef("-C names a directory of a git repository", "%v", err)
+		return s, repositoryError(ctx, dir, err)
 	}
 	g, done = open(s.root, names)
 	defer func() { err = errors.Join(err, done()) }()
@@ -351,6 +348,9 @@ func repositoryError(ctx context.Context, dir string, err error) error {
 	}
 	if broken := rootfs.BrokenRepository(ctx, dir); broken != nil {
 		return broken
+	}
+	if _, ok := rootfs.Repository(dir); !ok {
+		return kit.Usagef("-C names a directory of a git repository", "%s is in no git repository", dir)
 	}
 	return err
 }
