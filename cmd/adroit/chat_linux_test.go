@@ -220,7 +220,7 @@ func TestChatFinds(t *testing.T) {
 	x.write("make it\r")
 	at = x.see(at, "Made.")
 	at = x.see(at, "/help")
-	for _, no := range []string{"\x03", "\x1b", "y\r"} {
+	for _, no := range []string{"\x03", "\x1b", "n\t", "y\r"} {
 		x.write("/undo\r")
 		at = x.see(at, "+made")
 		at = x.see(at, "take these changes back?")

@@ -53,10 +53,11 @@ func (s *Session) Say(typed, text string) {
 	}
 }
 
-// Later queues a message for the end of the turn; without one it is sent.
+// Later queues a message for the end of the turn; without one it is as [Session.Enter].
 func (s *Session) Later(text string) {
 	text = strings.TrimSpace(text)
-	if s.state == Idle {
+	own := s.state == Asking && (s.question.confirm != nil || s.question.files != nil)
+	if s.state == Idle || own {
 		s.Enter(text)
 	} else if text != "" {
 		s.input.queue = append(s.input.queue, queued{text, s.input.mode})
