@@ -223,7 +223,11 @@ func Verdict(job *jobs.Job, f *jobs.Final) []string {
 	case jobs.Cancelled:
 		return []string{"cancelled" + in}
 	}
-	out := []string{fmt.Sprintf("%s%s: %s", job.Status.Words(), in, job.Reason)}
+	reason := job.Reason
+	if len(f.Unmet) > 0 { // it has the first of the lines below
+		reason = strings.TrimRight(strings.TrimSuffix(reason, f.Unmet[0]), ";: ")
+	}
+	out := []string{strings.TrimSuffix(fmt.Sprintf("%s%s: %s", job.Status.Words(), in, reason), ": ")}
 	for _, u := range f.Unmet {
 		out = append(out, "  not met: "+u)
 	}
