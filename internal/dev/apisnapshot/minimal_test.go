@@ -52,7 +52,7 @@ func TestMinimal(t *testing.T) {
 			continue
 		}
 		bin := filepath.Join(t.TempDir(), "program")
-		if out, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", bin, b.program).CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", bin, b.program).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		st, err := os.Stat(bin)
