@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -96,6 +97,15 @@ func Parse(b []byte) (Transcript, error) {
 		s = strings.ReplaceAll(pairs.ReplaceAllString(s, "$1 --> $2"), "[br]", "\n")
 	}
 	s = bracketed.ReplaceAllString(s, "$1 --> $2\n$3\n")
+	s = spans.ReplaceAllStringFunc(s, func(line string) string {
+		m := spans.FindStringSubmatch(line)
+		if !strings.Contains(m[1]+m[2], ".") {
+			return line // pages of a book
+		}
+		from, _ := strconv.ParseFloat(m[1], 64) // digits
+		to, _ := strconv.ParseFloat(m[2], 64)
+		return cueTime(from, '.') + " --> " + cueTime(to, '.') + "\n" + m[3] + "\n"
+	})
 	if strings.ContainsRune(s, 0) {
 		return Transcript{}, fmt.Errorf("this is not a transcript: it has NUL bytes; give an SRT, VTT, JSON or text file")
 	}
@@ -159,11 +169,11 @@ func (c *Collector) Transcript() (Transcript, error) {
 		t.Duration = max(t.Duration, q.End)
 	}
 	t.listSpeakers()
-	if len(t.Cues) == 0 {
-		return Transcript{}, fmt.Errorf("no speech was found in the transcript (read as %s); check that the file is whole", c.Format)
-	}
 	for _, what := range slices.Sorted(maps.Keys(c.faults)) {
 		t.Repairs = append(t.Repairs, fmt.Sprintf("%d cues %s", c.faults[what], what))
+	}
+	if len(t.Cues) == 0 {
+		return Transcript{}, fmt.Errorf("no speech was found in the transcript (read as %s%s); check that the file is whole", c.Format, strings.Join(append([]string{""}, t.Repairs...), "; "))
 	}
 	if c.cut {
 		t.Repairs = append(t.Repairs, fmt.Sprintf("only the first %d cues were read", maxCues))
@@ -454,7 +464,7 @@ func decodeCP1252(b []byte) string {
 
 var (
 	// at is a line that begins with a time, in brackets or not.
-	at = lazyregexp.New(`^(?:[\[(]((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)[\])](?:\s*[-–—]\s+)?\s*|((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)(?:\s*[-–—]\s+|\s+|$))(.*)$`)
+	at = lazyregexp.New(`^(?:[\[(]((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)[\])](?:\s*[-–—]\s+)?\s*|((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)(?: ?[AP]\.?M\b\.?)?(?:\s*[-–—]\s+|\s+|$))(.*)$`)
 	// label is a line of LRC about the file.
 	label = lazyregexp.New(`^\[(?:ti|ar|al|au|by|re|ve|la|length|offset|tool):[^\]]*\]$`)
 	// page is the beginning of a page, or of the HTML that podcasts publish.
@@ -468,7 +478,7 @@ var (
 	// said is a line with a speaker, a time and words, as in "Ann [0:03]: Hello".
 	said = lazyregexp.New(`^(\p{L}[\p{L}\p{M}\d .'’-]{0,60}?)[ \t]*[\[(]((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)[\])]:[ \t]+(.*)$`)
 	// by is a line with a speaker and a time, as in "Ann Lee  00:01:02".
-	by = lazyregexp.New(`^(\p{L}[\p{L}\p{M}\d .'’-]{0,60}?)[ \t]*[\[(]?((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)[\])]?:?$`)
+	by = lazyregexp.New(`^(\p{L}[\p{L}\p{M}\d .'’-]{0,60}?)[ \t]*(?:[|,•·][ \t]*)?[\[(]?((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)[\])]?:?$`)
 )
 
 // readTable reads Whisper's table.

@@ -55,6 +55,9 @@ func TestParseTranscript(t *testing.T) {
 		{"lrc", "[ti:Song]\n[00:12.00]One\n[00:15.30]Two\n", "12-15.3 : One\n15.3-15.3 : Two\n", ""},
 		{"speakers of WhisperX, scripts and Rev", "1\n00:00:01,000 --> 00:00:02,000\n[SPEAKER_00]: a\n\n2\n00:00:02,000 --> 00:00:03,000\nANN LEE (V.O.): b\n", "1-2 SPEAKER_00: a\n2-3 ANN LEE: b\n", ""},
 		{"who and when, with a colon", "Speaker 1 (00:01):\na\n\nSpeaker 2 (00:05):\nb\n", "1-5 Speaker 1: a\n5-5 Speaker 2: b\n", ""},
+		{"who and when, behind a bar", "Speaker 1 | 00:01\na\n\nSpeaker 2 | 00:05\nb\n", "1-5 Speaker 1: a\n5-5 Speaker 2: b\n", ""},
+		{"times of day", "5:00 PM Ann: a\n5:01 PM Ben: b\n", "300-301 Ann: a\n301-301 Ben: b\n", ""},
+		{"spans of seconds", "[0.00s -> 4.50s] a\n[4.5 - 7] SPEAKER_01: b\n", "0-4.5 : a\n4.5-7 SPEAKER_01: b\n", ""},
 		{"a reading above signs", "WEBVTT\n\n00:01.000 --> 00:02.000\n<ruby>漢<rt>かん</rt></ruby>字\n", "1-2 : 漢字\n", ""},
 		{"control characters", "WEBVTT\n\n00:00.000 --> 00:01.000\na\x1b[31mb\u202ec\u200b\n", "0-1 : a[31mbc\n", ""},
 	} {
