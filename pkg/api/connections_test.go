@@ -159,7 +159,7 @@ func TestTokenLogin(t *testing.T) {
 		t.Helper()
 		return g.do("POST", path, "", "{}", append([]string{"Cookie", cookie, "Origin", g.URL(), "Sec-Fetch-Site", "same-origin"}, more...)...)
 	}
-	if code, body := ask("/v1/access"); code != http.StatusOK || !strings.Contains(body, `"phone"`) || !strings.Contains(body, `"answer"`) || strings.Contains(body, "admin") {
+	if code, body := ask("/v1/access"); code != http.StatusOK || !strings.Contains(body, `"phone"`) || !strings.Contains(body, `"answer"`) || strings.Contains(body, "admin") || strings.Contains(body, `"dir"`) {
 		t.Errorf("its access: %d %s", code, body)
 	}
 	if code, body := ask("/v1/jobs/list"); code != http.StatusOK || strings.Contains(body, g.away) {
@@ -180,7 +180,7 @@ func TestTokenLogin(t *testing.T) {
 	if own := post(g.token, "Origin", g.URL()); own.StatusCode != http.StatusSeeOther {
 		t.Errorf("the owner's token: %s", own.Status)
 	}
-	if code, body := g.do("POST", "/v1/access", g.token, "{}"); code != http.StatusOK || !strings.Contains(body, `"owner"`) {
+	if code, body := g.do("POST", "/v1/access", g.token, "{}"); code != http.StatusOK || !strings.Contains(body, `"owner"`) || !strings.Contains(body, `/pkg/api"`) { // this directory, which is in a repository
 		t.Errorf("the owner's access: %d %s", code, body)
 	}
 }

@@ -41,7 +41,7 @@ function setLink(now: Link) {
 export const useLink = () => useSyncExternalStore((f) => { linkReaders.add(f); return () => linkReaders.delete(f); }, () => link);
 
 // The access is what this browser may do: all, or what its token has.
-interface Access { name: string; scopes: string[]; roots?: string[] }
+interface Access { name: string; scopes: string[]; roots?: string[]; dir?: string }
 let access: Access | undefined;
 const accessReaders = new Set<() => void>();
 export type Scope = "run" | "answer" | "admin";
@@ -208,10 +208,11 @@ export function useSend(job: string): (text: string, start: boolean) => Promise<
   };
 }
 
-// useDirs are the directories of jobs, and the first that was seen: it does not change below a form.
+// useDirs are the directories of jobs, what the token is for and where the server was started, and the first that was
+// seen: it does not change below a form.
 export function useDirs(): { dirs: string[]; usual: string } {
-  const { jobs } = useWorld(), dirs = [...new Set(jobs.map((j) => j.dir).filter(Boolean))] as string[], usual = useRef("");
-  usual.current ||= dirs[0] ?? "";
+  const { jobs, loaded } = useWorld(), may = useAccess(), dirs = [...new Set([...jobs.map((j) => j.dir), ...may?.roots ?? [], may?.dir].filter(Boolean))] as string[], usual = useRef("");
+  if (loaded && may) usual.current ||= dirs[0] ?? "";
   return { dirs, usual: usual.current };
 }
 
