@@ -439,6 +439,7 @@ type Final struct {
 	Code      string               `json:"code,omitempty"` // of a failure
 	Met       []string             `json:"met,omitempty"`
 	Unmet     []string             `json:"unmet,omitempty"`
+	Unchecked []string             `json:"unchecked,omitempty"` // those of both that neither passed nor failed
 	Summary   string               `json:"summary,omitempty"`
 	Evidence  string               `json:"evidence,omitempty"`
 	Turns     int                  `json:"turns,omitempty"`
@@ -484,12 +485,13 @@ type result struct {
 	} `json:"below"`
 	Artifacts map[string]json.RawMessage `json:"artifacts"`
 	Outcome   struct {
-		Code     string   `json:"code"`
-		Limit    string   `json:"limit"`
-		Met      []string `json:"met"`
-		Unmet    []string `json:"unmet"`
-		Summary  string   `json:"summary"`
-		Evidence string   `json:"evidence"`
+		Code      string   `json:"code"`
+		Limit     string   `json:"limit"`
+		Met       []string `json:"met"`
+		Unmet     []string `json:"unmet"`
+		Unchecked []string `json:"unchecked"`
+		Summary   string   `json:"summary"`
+		Evidence  string   `json:"evidence"`
 	} `json:"outcome"`
 }
 
@@ -506,7 +508,7 @@ func final(j *Job, parked *flow.ParkedError) Final {
 	if j.Status == Limit && out.Outcome.Limit != "" {
 		f.Stopped = out.Outcome.Limit
 	}
-	f.Code, f.Met, f.Unmet = out.Outcome.Code, out.Outcome.Met, out.Outcome.Unmet
+	f.Code, f.Met, f.Unmet, f.Unchecked = out.Outcome.Code, out.Outcome.Met, out.Outcome.Unmet, out.Outcome.Unchecked
 	f.Summary, f.Evidence = out.Outcome.Summary, out.Outcome.Evidence
 	f.Summary = cmp.Or(f.Summary, out.Last)
 	f.Turns, f.Calls, f.Usage, f.Cost, f.Used = out.Turns, out.Calls, out.Usage, out.Cost, out.Used

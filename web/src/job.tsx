@@ -115,7 +115,7 @@ function Proof({ end, test, run, alone }: { end: Final; test?: TestResult; run: 
     <h2>{good ? "Why it is done" : "Why it is not done"}</h2>
     {end.reason && !end.met?.includes(end.reason) && <p>{visible(sentence(end.reason))}</p>}
     {(end.met?.length || end.unmet?.length) ? <ul>
-      {end.met?.map((c) => <li key={c} className="met"><i aria-hidden="true">✓</i><span className="hidden">holds: </span>{visible(c)}</li>)}
+      {end.met?.map((c) => end.unchecked?.includes(c) ? <li key={c}><i aria-hidden="true">–</i><span className="hidden">not checked: </span>{visible(c)}</li> : <li key={c} className="met"><i aria-hidden="true">✓</i><span className="hidden">holds: </span>{visible(c)}</li>)}
       {end.unmet?.map((c) => <li key={c} className="unmet"><i aria-hidden="true">✗</i><span className="hidden">does not hold: </span>{visible(c)}</li>)}
     </ul> : good && alone && <p className="weak">No check was asked for: this is the model's account.</p>}
     {end.evidence && <details><summary>What the checks said</summary><Terminal text={end.evidence} label="What the checks said" /></details>}
@@ -128,6 +128,7 @@ function Proof({ end, test, run, alone }: { end: Final; test?: TestResult; run: 
 export function Tests({ of: t }: { of: TestResult }) {
   const list = t.tests ?? [], bad = list.filter((x) => x.status === "fail"), rest = list.filter((x) => x.status !== "fail");
   const row = (x: (typeof list)[0], i: number) => <details key={i} open={i === 0 && x.status === "fail"} className={x.status}><summary><i aria-hidden="true">{x.status === "fail" ? "✗" : x.status === "skip" ? "–" : "✓"}</i><span className="hidden">{x.status}</span> {visible(x.name)} <small>{visible(`${x.package ?? ""}${x.file ? ` ${x.file}:${x.line}` : ""}`)}</small></summary>{x.output ? <Terminal text={x.output} label={"Output of " + visible(x.name)} /> : <p className="weak">It printed nothing.</p>}</details>;
+  if (t.problem && !t.failed) return <p className="weak">{visible(t.problem)}</p>;
   return <div className="tests"><p><b className={t.failed ? "bad" : "good"}>{t.failed ? plural(t.failed, "test") + " failed" : plural(t.passed, "test") + " passed"}</b>{t.failed > 0 && `, ${t.passed} passed`}{t.skipped > 0 && `, ${t.skipped} skipped`} <code>{visible(t.command ?? "")}</code></p>
     {bad.map(row)}{rest.length > 0 && <details className="rest"><summary>{plural(rest.length, "test")} {bad.length ? "more" : "in all"}</summary>{rest.map(row)}</details>}</div>;
 }

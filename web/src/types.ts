@@ -35,7 +35,7 @@ export interface Part extends Figures {
 }
 
 export interface Final extends Figures {
-  status: string; stopped: string; reason?: string; code?: string; met?: string[]; unmet?: string[]; summary?: string; evidence?: string;
+  status: string; stopped: string; reason?: string; code?: string; met?: string[]; unmet?: string[]; unchecked?: string[]; summary?: string; evidence?: string;
   parts?: Part[]; artifacts?: string[];
 }
 
@@ -76,4 +76,4 @@ export interface Stats {
   jobs: number; status: Record<string, number>; decisions: Record<string, number>; deciders: Record<string, number>; problems: Share[] | null; agents: Share[] | null;
   fixed: Share; median_ns: number; tokens: number; cost_usd: number; escalated: Share;
 }
-export interface TestResult { command?: string; passed: number; failed: number; skipped: number; tests?: { name: string; package?: string; status: string; output?: string; file?: string; line?: number }[] }
+export interface TestResult { command?: string; passed: number; failed: number; skipped: number; problem?: string; tests?: { name: string; package?: string; status: string; output?: string; file?: string; line?: number }[] }

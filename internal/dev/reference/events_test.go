@@ -62,6 +62,7 @@ var final = []word{
 	{"code", "Of a failure, for programs"},
 	{"met", "The criteria that hold"},
 	{"unmet", "The criteria that do not, and why"},
+	{"unchecked", "Those of both that neither passed nor failed"},
 	{"summary", "The model's last words"},
 	{"evidence", "What the checks said"},
 	{"turns", "Answers of the model"},

@@ -185,7 +185,11 @@ func tokens(u llm.Usage) string {
 func finalRows(d *adroit.JobDetail, put func(label, value string)) {
 	f := d.Final
 	for _, m := range f.Met {
-		put("met", m)
+		if slices.Contains(f.Unchecked, m) {
+			put("not checked", m)
+		} else {
+			put("met", m)
+		}
 	}
 	for _, u := range f.Unmet {
 		put("not met", u)
