@@ -85,7 +85,7 @@ func (p *Pool) call(ctx context.Context, l *slot, t turn.Tool, env *tools.Env, a
 			return unknown(t, fmt.Sprintf("did not answer within %s, and the call was cancelled", cmp.Or(o.limit, defaultCallTime))), nil
 		}
 		o = nil
-		gone := way.code == 0 && !c.soon() // who answers with an error is there
+		gone := !way.failed && !c.soon() // who answers with an error is there
 		if way.forgotten() && c.cs.ID() != "" && !again {
 			l.leave(c)
 			gone = true

@@ -14,17 +14,17 @@ import (
 // Codes of errors that a server answers with before it calls a tool. Those for bad
 // arguments and for faults inside it, come after, too.
 const (
-	codeParse          = -32700
-	codeInvalidRequest = -32600
-	codeNoMethod       = -32601
-	codeInternal       = -32603
+	codeParse          = "-32700"
+	codeInvalidRequest = "-32600"
+	codeNoMethod       = "-32601"
 )
 
 // A delivery records how far a call and its answer got.
 type delivery struct {
 	sent       bool   // some of it may have reached the server
 	status     int    // of an answer over HTTP; 0 for none
-	code       int64  // of an error that the server answered with
+	failed     bool   // the server answered with an error
+	code       string // of that error, if it has one
 	nameless   bool   // it does not say what the error is an answer to
 	answer     string // what the server said to it, if it is no result
 	unreadable bool   // it has answered, and nobody knows what
@@ -70,8 +70,10 @@ func (d delivery) words() string {
 		return d.fault
 	case d.status != 0 && (d.status < 200 || d.status > 299):
 		return fmt.Sprintf("answered with the status %d %s%s", d.status, http.StatusText(d.status), said)
-	case d.code != 0:
-		return fmt.Sprintf("answered with the error %d%s", d.code, said)
+	case d.code != "" && d.code != "0":
+		return "answered with the error " + line(d.code) + said
+	case d.failed:
+		return "answered with an error" + cmp.Or(said, " without words")
 	case d.answer != "":
 		return "answered with something that is no message" + said
 	}

@@ -30,6 +30,8 @@ type messageReader struct {
 	reading sync.Mutex    // guards what follows, up to over
 	ready   []byte        // that is to be read
 	err     error         // behind it
+	rest    []byte        // of a line, behind a message
+	cuts    int           // that the line has had
 	over    chan struct{} // closed when nothing is read any more
 
 	framed atomic.Bool // the messages have headers, as those of language servers
@@ -85,7 +87,11 @@ func (m *messageReader) next() ([]byte, error) {
 	var open []byte // lines of a message that has not ended
 	var nest nesting
 	for {
-		l, err := boundedLine(m.lines, maxMessage-len(open))
+		l, err := m.rest, error(nil)
+		if m.rest = nil; l == nil {
+			m.cuts = 0
+			l, err = boundedLine(m.lines, maxMessage-len(open))
+		}
 		if open == nil && err == nil {
 			var framed []byte
 			if framed, err = m.frame(l); framed != nil {
@@ -110,14 +116,10 @@ func (m *messageReader) next() ([]byte, error) {
 					return append(oneByOne(out, "\n"), '\n'), err
 				}
 			}
-		case open == nil && len(text) > 0 && text[0] != '{' && text[0] != '[':
-			at := bytes.Index(text, []byte(`{"`))
-			if at < 0 || !json.Valid(text[at:]) {
-				m.skip(text)
-				break
+		case open == nil && len(text) > 0:
+			if l = m.cut(text, l); m.rest != nil {
+				err = nil // it comes again behind the rest
 			}
-			m.skip(text[:at])
-			l = text[at:]
 		}
 		if text = bytes.TrimSpace(l); open != nil || len(text) > 0 && (text[0] == '{' || text[0] == '[') {
 			open = append(open, l...)
@@ -135,6 +137,35 @@ func (m *messageReader) next() ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+// cut returns what is to be read first of a line: a message without the words around it, the line
+// itself if it begins as one that is not over or not readable, or nothing. What is behind a message
+// is kept.
+func (m *messageReader) cut(text, whole []byte) []byte {
+	const most = 64 // cuts of a line
+	opens := text[0] == '{' || text[0] == '['
+	for _, at := range []int{0, bytes.Index(text, []byte(`{"`))} {
+		if at < 0 || at == 0 && !opens {
+			continue
+		}
+		switch end := at + new(nesting).add(text[at:]); {
+		case end == len(text) && at == 0:
+			return whole
+		case json.Valid(text[at:end]) && m.cuts < most:
+			m.cuts++
+			m.skip(text[:at])
+			if end < len(text) {
+				m.rest = text[end:]
+			}
+			return text[at:end]
+		}
+	}
+	if opens {
+		return whole
+	}
+	m.skip(text)
+	return nil
 }
 
 // header is the beginning of a message as language servers frame it.
@@ -239,8 +270,9 @@ type nesting struct {
 	inside, escaped bool // a string; behind a backslash in one
 }
 
-func (n *nesting) add(text []byte) {
-	for _, c := range text {
+// add reads on, up to the end of a value; it returns the length of what it has read.
+func (n *nesting) add(text []byte) int {
+	for i, c := range text {
 		switch {
 		case n.escaped:
 			n.escaped = false
@@ -251,9 +283,12 @@ func (n *nesting) add(text []byte) {
 		case c == '{' || c == '[':
 			n.depth++
 		case c == '}' || c == ']':
-			n.depth--
+			if n.depth--; n.depth <= 0 {
+				return i + 1
+			}
 		}
 	}
+	return len(text)
 }
 
 // repairJSON corrects JSON as some programs write it: it puts null for NaN and Infinity, and

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -14,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/jsontext"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -119,13 +121,13 @@ func (w *wire) receives(message []byte) (out []byte, ok bool) {
 	m["jsonrpc"] = json.RawMessage(`"2.0"`)
 	q, asked := request{}, false
 	switch {
-	case isNull(method) && isNull(id) && !isNull(fault):
-		// The server could not read the request. Which one is clear only if one call waits, and
-		// its outcome is unknown.
+	case isNull(method) && isNull(id) && !(isNull(fault) && isNull(result)):
+		// It does not say which request it answers. That is clear only if one call waits, and the
+		// outcome of one that could not be read is unknown.
 		if q, asked = w.onlyCall(); !asked {
 			return nil, false
 		}
-		q.note(func(d *delivery) { d.nameless = true })
+		q.note(func(d *delivery) { d.nameless = !isNull(fault) })
 	case isNull(method):
 		if q, asked = w.answered(id); !asked {
 			return nil, true // an answer to nothing, or the second one
@@ -302,14 +304,21 @@ func (q request) fault(raw json.RawMessage) json.RawMessage {
 		Message string          `json:"message"`
 		Data    json.RawMessage `json:"data,omitempty"`
 	}
-	if json.Unmarshal(raw, &e) != nil {
-		e.Code, e.Message, e.Data = codeInternal, plainText(raw), nil
+	var code string
+	if json.Unmarshal(raw, &e) == nil {
+		code = strconv.FormatInt(e.Code, 10)
+	} else {
+		e.Code, e.Message, e.Data = jsonrpc.CodeInternalError, plainText(raw), nil
 		var loose struct{ Code, Message json.RawMessage }
 		if json.Unmarshal(raw, &loose) == nil && len(loose.Message) > 0 {
-			e.Message = plainText(loose.Message)
+			code, e.Message = plainText(loose.Code), plainText(loose.Message)
 		}
 	}
-	q.note(func(d *delivery) { d.code, d.answer = e.Code, e.Message })
+	answer := e.Message
+	if data := string(e.Data); data != "" && data != "null" {
+		answer = strings.TrimPrefix(answer+"; "+plainText(e.Data), "; ")
+	}
+	q.note(func(d *delivery) { d.failed, d.code, d.answer = true, code, answer })
 	b, err := json.Marshal(e)
 	if err != nil {
 		return raw
