@@ -30,8 +30,10 @@ func (q request) result(raw json.RawMessage) json.RawMessage {
 		return q.callResult(raw)
 	case "tools/list":
 		return listResult(raw)
-	case "initialize", "server/discover":
+	case "initialize":
 		return started(withObjects(raw, "protocolVersion", "capabilities", "serverInfo"))
+	case "server/discover":
+		return started(withObjects(raw, "capabilities", "serverInfo"))
 	}
 	return raw
 }
@@ -194,10 +196,11 @@ func listResult(raw json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
 	var list, out []json.RawMessage
 	var named map[string]map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
+	if json.Unmarshal(raw, &fields) != nil && json.Unmarshal(raw, &list) != nil {
 		return raw
 	}
 	switch {
+	case list != nil: // alone
 	case json.Unmarshal(fields["tools"], &list) == nil:
 	case json.Unmarshal(fields["tools"], &named) == nil: // by their names
 		for _, name := range slices.Sorted(maps.Keys(named)) {
@@ -303,7 +306,8 @@ func started(raw json.RawMessage) json.RawMessage {
 }
 
 // withObjects has {} where a language whose empty list is its empty object writes [],
-// within some of the fields of an object, and a protocol version of any type as text.
+// within some of the fields of an object, and a protocol version of any type as text; of one that is
+// not there, the first.
 func withObjects(raw json.RawMessage, names ...string) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
@@ -313,9 +317,7 @@ func withObjects(raw json.RawMessage, names ...string) json.RawMessage {
 		var inner map[string]json.RawMessage
 		switch value := fields[name]; {
 		case name == "protocolVersion":
-			if len(value) > 0 && string(value) != "null" {
-				fields[name] = jsontext.Quote(plainText(value))
-			}
+			fields[name] = jsontext.Quote(cmp.Or(plainText(value), firstRevision))
 		case string(value) == "[]":
 			fields[name] = json.RawMessage("{}")
 		case json.Unmarshal(value, &inner) == nil && inner != nil:

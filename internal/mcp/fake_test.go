@@ -64,6 +64,8 @@ func fake(how string) {
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`+"\n", r.ID)
 		case r.Method == "initialize":
 			reply(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"fake","version":"1"}}`)
+		case r.Method == "tools/list" && strings.Contains(in.Text(), `"fails"`):
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no such page"}}`+"\n", r.ID)
 		case r.Method == "tools/list":
 			b, err := os.ReadFile(os.Getenv("MCP_TOOLS"))
 			if err != nil {

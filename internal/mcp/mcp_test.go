@@ -89,6 +89,7 @@ func TestMCPDeclaresNothing(t *testing.T) {
 		declares, tools string
 		want            int
 	}{{`"capabilities":{}`, tools, 1}, {`"capabilities":null`, tools, 1}, {`"capabilities":{}`, "", 0}, {`"capabilities":{"prompts":{}}`, tools, 0},
+		{`"capabilities":{"tools":{}},"protocolVersion":null`, tools, 1},
 		// Details of other types.
 		{`"instructions":5,"serverInfo":null,"capabilities":{"tools":true,"logging":null,"experimental":[],"prompts":false}`, tools, 1},
 		{`"serverInfo":"x","capabilities":{"tools":{"listChanged":"yes"}}`, tools, 1}} {
@@ -190,7 +191,7 @@ func TestMCPUnchecked(t *testing.T) {
 	f.tool(t, "none")
 	f.tool(t, "empty")
 	said := strings.Join(f.warnings, "\n")
-	for _, want := range []string{"1 tools of the MCP server fake cannot be used, and adroit mcp check fake lists them: text:", "the tool look of the MCP server fake: not checked before a call: to:"} {
+	for _, want := range []string{"1 tool of the MCP server fake cannot be used, and adroit mcp check fake lists them: text:", "the tool look of the MCP server fake: not checked before a call: to:"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the job is warned of %q, not of %q", said, want)
 		}
@@ -226,6 +227,8 @@ func TestMCPList(t *testing.T) {
 		{"in a circle", `{"tools":[` + tool(`"a"`) + `],"nextCursor":"c"}`, "a", `what follows in the list: it goes in a circle: the cursor "c" comes twice`},
 		{"one name twice", `{"tools":[` + tool(`"a"`) + `,{"name":"a","description":"Another.","inputSchema":{"type":"object"}}]}`, "a", "a: another tool of that name is listed before it"},
 		{"the same again", `{"tools":[` + tool(`"a"`) + `,` + tool(`"a"`) + `]}`, "a", ""},
+		{"a list alone", `[` + tool(`"a"`) + `]`, "a", ""},
+		{"another page that fails", `{"tools":[` + tool(`"a"`) + `],"nextCursor":"fails"}`, "a", `what follows in the list: calling "tools/list": no such page`},
 		{"by name", `{"tools":{"a":{"inputSchema":{"type":"object"}},"b":null}}`, "a b", ""},
 		{"names", `{"tools":[` + tool("7") + `,` + tool("null") + `,"x",` + tool(`"a/b"`) + `]}`, "7 a/b", `"": its name is empty, not printable or longer than 256 bytes` + "\n" + `"": its name is empty, not printable or longer than 256 bytes`},
 	} {

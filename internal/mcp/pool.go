@@ -311,10 +311,10 @@ func (p *Pool) Tools(ctx context.Context, in turn.Scope, names []string) ([]turn
 			continue
 		}
 		if n := len(r.Pending); n > 0 {
-			p.warn("%d tools of the MCP server %s have changed or are new, and are not offered: %s shows them, --accept accepts them", n, name, hint.Command("mcp check %s", name))
+			p.warn("the MCP server %s has tools that are changed or new (%d), and not offered: %s shows them, --accept accepts them", name, n, hint.Command("mcp check %s", name))
 		}
 		if n := len(r.Unusable); n > 0 {
-			p.warn("%d tools of the MCP server %s cannot be used, and %s lists them: %s", n, name, hint.Command("mcp check %s", name), line(strings.Join(r.reasons(), "; ")))
+			p.warn("%s of the MCP server %s cannot be used, and %s lists them: %s", spelling.Plural(n, "tool"), name, hint.Command("mcp check %s", name), line(strings.Join(r.reasons(), "; ")))
 		}
 		for _, d := range r.offered() {
 			if words := d.unchecked(); words != "" {

@@ -39,8 +39,10 @@ var (
 
 const settleTime = 150 * time.Millisecond // for a list that changes right after the start
 
-// legacyRevision is the newest one that begins with a handshake.
-const legacyRevision = "2025-11-25"
+const (
+	legacyRevision = "2025-11-25" // the newest one that begins with a handshake
+	firstRevision  = "2024-11-05"
+)
 
 // A session is one connection to a server. It is safe for concurrent use.
 type session struct {
@@ -334,19 +336,14 @@ func (c *session) listOnce(ctx context.Context, s Server) (l listing, err error)
 		seen[d.Name] = d.Digest
 		l.tools = append(l.tools, d)
 	})
-	if over := endless(""); errors.As(err, &over) && len(l.tools) > 0 {
-		l.unusable = append(l.unusable, unusable{Why: "what follows in the list: " + err.Error()})
+	if len(l.tools) > 0 && err != nil && ctx.Err() == nil && c.alive() {
+		l.unusable = append(l.unusable, unusable{Why: "what follows in the list: " + line(err.Error())})
 	} else if err != nil && (!undeclared || !c.soon()) {
 		return l, err
 	}
 	slices.SortFunc(l.tools, func(a, b definition) int { return strings.Compare(a.Name, b.Name) })
 	return l, nil
 }
-
-// endless reports a list that does not end.
-type endless string
-
-func (e endless) Error() string { return string(e) }
 
 // pages reads a list of tools page by page, up to maxListed of them.
 func (c *session) pages(ctx context.Context, each func(*sdk.Tool)) error {
@@ -368,9 +365,9 @@ func (c *session) pages(ctx context.Context, each func(*sdk.Tool)) error {
 		case params.Cursor == "":
 			return nil
 		case had[params.Cursor]:
-			return endless(fmt.Sprintf("it goes in a circle: the cursor %q comes twice", line(params.Cursor)))
+			return fmt.Errorf("it goes in a circle: the cursor %q comes twice", line(params.Cursor))
 		case empty == most:
-			return endless(fmt.Sprintf("it does not end: %d pages in turn have no tool", most))
+			return fmt.Errorf("it does not end: %d pages in turn have no tool", most)
 		}
 		had[params.Cursor] = true
 	}
@@ -444,7 +441,7 @@ func define(t *sdk.Tool) (d definition, problem string) {
 	if t.Name == "" || len(t.Name) > maxWireName || rootfs.Visible(t.Name) != t.Name || strings.ContainsAny(t.Name, "\n\t") {
 		return d, fmt.Sprintf("its name is empty, not printable or longer than %d bytes", maxWireName)
 	}
-	if len(input) <= maxSchemaBytes && string(input) != "false" && tools.Func(tools.Metadata{Name: "probe", Description: "Probe."}, input, nil).Input.Err() == nil {
+	if len(input) <= maxSchemaBytes && string(input) != "false" && !bytes.Contains(input, []byte(`"enum":[]`)) && tools.Func(tools.Metadata{Name: "probe", Description: "Probe."}, input, nil).Input.Err() == nil {
 		return d, ""
 	}
 	s, left, err := schema.Relax(input)

@@ -163,6 +163,8 @@ func (r *relaxation) keyword(out *Node, key string, kid *Node, left int) {
 	below := r.count() > left // it accepts more than it says
 	err := (&rules{}).relaxedKeyword(key, kid)
 	switch {
+	case key == "enum" && kid.is('[') && len(kid.Kids) == 0:
+		r.note("enum is left out: it lists nothing")
 	case err != nil && key == "pattern" && kid.is('"'):
 		r.note("the pattern %s is not checked", kid.Text)
 		addDescription(out, "It must match the pattern "+kid.Text+".")

@@ -27,6 +27,7 @@ func TestRelax(t *testing.T) {
 		"recursion at once":   {`{"properties":{"v":{"$ref":"#/properties/v"}}}`, "is nested in itself", []string{`1`}, nil, ""},
 		"recursion of all":    {`{"type":"object","properties":{"v":{"type":"string"},"w":{"$ref":"#"}}}`, "# is nested in itself", []string{`"a"`}, []string{"1"}, ""},
 		"[] for {}":           {`{"type":"object","properties":{"v":{"type":"object","properties":[],"additionalProperties":[],"required":[]}},"required":[]}`, "", []string{`{}`, `{"a":1}`}, []string{"1"}, ""},
+		"a list of nothing":   {`{"type":"object","properties":{"v":{"type":"string","enum":[]}}}`, "v: enum is left out: it lists nothing", []string{`"a"`}, []string{"1"}, ""},
 		"null":                {`{"type":"object","properties":{"v":{"type":"string","description":null,"title":null,"pattern":null,"enum":["a"],"minLength":null,"items":null}}}`, "", []string{`"a"`}, []string{`"b"`}, ""},
 		"null for a schema":   {`{"type":"object","properties":{"v":null}}`, "", []string{"1", `"a"`}, nil, ""},
 		"an unknown type":     {`{"type":"object","properties":{"v":{"type":"any","minLength":1}}}`, "v: type is left out", []string{"1", `"a"`}, nil, ""},

@@ -2,6 +2,7 @@ package define
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -151,7 +152,7 @@ func printReport(w io.Writer, r *adroit.ToolServerReport) {
 	if r.Transport == "sse" {
 		protocol += " over HTTP+SSE, the transport of 2024-11-05"
 	}
-	fmt.Fprintf(w, "%s: %s, MCP %s, %s\n", kit.SanitizeLine(r.Name), kit.SanitizeLine(r.Version), protocol, kit.Plural(len(r.Items), "tool"))
+	fmt.Fprintf(w, "%s: %s, MCP %s, %s\n", kit.SanitizeLine(r.Name), kit.SanitizeLine(cmp.Or(r.Version, "unnamed")), protocol, kit.Plural(len(r.Items), "tool"))
 	var t kit.Table
 	for _, i := range r.Items[:min(len(r.Items), mostShown)] {
 		words := []string{i.Effect}
