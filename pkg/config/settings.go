@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/calling/transport"
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
@@ -172,6 +173,8 @@ func shown(v reflect.Value, show string) string {
 		return ""
 	case show == "host":
 		return hostOf(v.String())
+	case v.Kind() == reflect.String && strings.Contains(v.String(), "://"):
+		return transport.Shown(v.String())
 	}
 	return fmt.Sprint(v.Interface())
 }

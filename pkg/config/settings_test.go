@@ -43,12 +43,15 @@ func TestSectionsNameTheirSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := load(string(file), nil, Flags{})
+	c, err := load(strings.Replace(string(file), "base_url: http://", "base_url: http://me:pa-ss@", 1), nil, Flags{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := 0
 	for _, s := range c.Settings() {
+		if strings.Contains(s.Value, "pa-ss") {
+			t.Errorf("%s is %s", s.Key, s.Value)
+		}
 		key, _, _ := strings.Cut(s.Key, ".")
 		if section := c.Sections.of(key); section != nil && strings.HasSuffix(s.Key, "_env") {
 			seen++

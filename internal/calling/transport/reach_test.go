@@ -18,6 +18,19 @@ import (
 
 func TestAddress(t *testing.T) {
 	for in, want := range map[string]string{
+		"http://h/v1/@cf/x":     "http://h/v1/@cf/x",
+		"http://me:pw@h:1/v1/@": "http://xxxxx@h:1/v1/@",
+		"https://token@h?a=b@c": "https://xxxxx@h?a=b@c",
+		"me:p/w@h:8000/v1":      "xxxxx@h:8000/v1",
+		"ftp://me:p/w@h":        "ftp://xxxxx@h",
+		"http://me:p%ZZw@h/v1":  "http://xxxxx@h/v1",
+		"nothing":               "nothing",
+	} {
+		if got := Shown(in); got != want {
+			t.Errorf("%q is shown as %q, want %q", in, got, want)
+		}
+	}
+	for in, want := range map[string]string{
 		"http://h:8000/v1":                               "http://h:8000/v1",
 		" http://h:8000/v1/ \r\n":                        "http://h:8000/v1",
 		`"http://h/v1/"`:                                 "http://h/v1",

@@ -281,6 +281,23 @@ func Address(s string) (base, query string) {
 	return schemed(base), query
 }
 
+// Shown returns an address for people: without the user name and password in it, of which a name
+// alone can be a token. It need not be an address that can be read.
+func Shown(address string) string {
+	at := strings.Index(address, "//") + len("//")
+	if at < len("//") {
+		at = 0
+	}
+	end := at + len(address[at:])
+	if path := strings.IndexAny(address[at:], "/?#"); path >= 0 && Unusable(address) == "" {
+		end = at + path
+	}
+	if user := strings.LastIndex(address[at:end], "@"); user >= 0 {
+		return address[:at] + "xxxxx" + address[at+user:]
+	}
+	return address
+}
+
 // hostAlone is a host without a scheme: with a port, with a dot, an address in brackets, or this
 // machine.
 var hostAlone = lazyregexp.New(`^(?://)?((?i:localhost)|\[[0-9A-Fa-f:.]+\](?::[0-9]+)?|[\pL0-9][\pL0-9._-]*:[0-9]+|[\pL0-9][\pL0-9-]*(?:\.[\pL0-9-]+)+)(/|$)`)
@@ -351,7 +368,7 @@ func local(base string) bool {
 func (e *Endpoint) Ready() error {
 	base, query := Address(e.Base)
 	if bad := Unusable(base); bad != "" {
-		return fmt.Errorf("%s: base URL %q %s", e.Name, base, bad)
+		return fmt.Errorf("%s: base URL %q %s", e.Name, Shown(base), bad)
 	}
 	e.Base, e.query = base, query
 	e.Key = Secret(e.Key)

@@ -96,6 +96,7 @@ func (m *Source) listServers(ctx context.Context) map[string][]adroit.ModelInfo 
 // has or wants one.
 func (m *Source) endpointWords(name string) string {
 	words, _ := transport.Address(m.conf.Endpoints[name].BaseURL) // as it is asked
+	words = transport.Shown(words)
 	if k := m.key(name); k.value != "" || k.variable != "" {
 		words += ", " + m.keyWords(name)
 	}

@@ -201,7 +201,7 @@ func checkBaseURL(baseURL string) error {
 	}
 	base, _ := transport.Address(baseURL)
 	if bad := transport.Unusable(base); bad != "" {
-		return problem.Invalidf("for example http://127.0.0.1:8000/v1", "--base-url %q is not an http address: it %s", base, bad)
+		return problem.Invalidf("for example http://127.0.0.1:8000/v1", "--base-url %q is not an http address: it %s", transport.Shown(base), bad)
 	}
 	if u, err := url.Parse(base); err == nil && u.User != nil {
 		return problem.Invalidf("keys are read from "+hostedKeys()+", or from the variable that an endpoint of the config names", "--base-url must not hold a password")
