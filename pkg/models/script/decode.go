@@ -151,7 +151,37 @@ func (a *arguments) UnmarshalYAML(n ast.Node) error {
 	if err := yaml.NodeToValue(n, &v, yaml.UseOrderedMap()); err != nil {
 		return err
 	}
-	j, err := yaml.MarshalWithOptions(v, yaml.JSON())
-	*a = arguments(bytes.TrimSpace(j))
+	j, err := appendJSON(nil, v)
+	*a = j
 	return err
+}
+
+// appendJSON adds the JSON of a value with ordered maps. The library's own has escapes that JSON has not.
+func appendJSON(b []byte, v any) (_ []byte, err error) {
+	switch v := v.(type) {
+	case yaml.MapSlice:
+		b = append(b, '{')
+		for i, item := range v {
+			if i > 0 {
+				b = append(b, ", "...)
+			}
+			if b, err = appendJSON(append(append(b, jsontext.Quote(fmt.Sprint(item.Key))...), ": "...), item.Value); err != nil {
+				return nil, err
+			}
+		}
+		return append(b, '}'), nil
+	case []any:
+		b = append(b, '[')
+		for i, item := range v {
+			if i > 0 {
+				b = append(b, ", "...)
+			}
+			if b, err = appendJSON(b, item); err != nil {
+				return nil, err
+			}
+		}
+		return append(b, ']'), nil
+	}
+	j, err := jsontext.Marshal(v)
+	return append(b, j...), err
 }

@@ -20,7 +20,7 @@ turns:
       - name: word_count
         args:
           path: "b.txt"
-          deep: [1, {x: true}]
+          deep: [1, {x: true, "\e[1m": "\e\0\a<"}]
       - name: finish
     usage: {in: 10, out: 3}
   - error: {kind: rate_limit, message: slow down, retry_after: 2s, status: 429}
@@ -55,7 +55,7 @@ func TestPlay(t *testing.T) {
 	if got, want := string(c[0].Args), `"n": 9007199254740993`; !strings.Contains(got, want) {
 		t.Errorf("args are %s, want them to hold %s", got, want)
 	}
-	if got := strings.ReplaceAll(string(c[1].Args), " ", ""); got != `{"path":"b.txt","deep":[1,{"x":true}]}` {
+	if got := strings.ReplaceAll(string(c[1].Args), " ", ""); got != `{"path":"b.txt","deep":[1,{"x":true,"\u001b[1m":"\u001b\u0000\u0007<"}]}` {
 		t.Errorf("args of the second call are %s", got)
 	}
 	if string(c[2].Args) != "{}" || c[0].ID != "call_1" || c[2].ID != "call_3" {
