@@ -67,7 +67,7 @@ func (w reason) kind(status int) llm.ErrorKind {
 		return llm.BadRequest
 	case status == 501:
 		return llm.Unsupported
-	case status >= 500, status == 498, status == 424: // what the server depends on failed
+	case status >= 500, status == 498, status == 499 && w.has("cancel"), status == 424: // what the server depends on failed, or it gave up
 		return llm.Overloaded
 	case status == 400 && (w.has("overloaded", "capacity") && w.has("again", "later") || w.inSentence(ofModel, fallen)):
 		return llm.Overloaded
@@ -134,15 +134,15 @@ var sentences = lazyregexp.New(`[.!?;。，]\s|\n`)
 func (w reason) spent(status int, wait time.Duration) bool {
 	switch {
 	case status == 402, w.has("insufficient_quota", "insufficient_user_quota", "recharge", "top up", "arrearage", "余额不足", "额度不足", "欠费", "spending limit", "spend limit",
-		"usage limits. you will regain", "free-models-per-day", "perday", "suspended", "exceeded_current_quota_error", "payment required", "payment_required"),
+		"usage limits. you will regain", "free-models-per-day", "perday", "suspended", "exceeded_current_quota_error", "payment required", "payment_required", "current spend"),
 		w.inSentence(money, gone) && !thinks.MatchString(string(w)), w.has("credit balance"), w.inSentence(bill, unpaid):
 		return true
-	case status != 429 && status != 403 && status != 0:
+	case status != 429 && status != 403 && status != 412 && status != 0:
 		return false
 	case zeroLimit.MatchString(string(w)):
 		return true
 	}
-	return wait == 0 && !soon.MatchString(string(w)) && (w.inSentence(allowed, usedUp) || w.inSentence(usedUp, period))
+	return wait == 0 && !soon.MatchString(string(w)) && (w.inSentence(allowed, usedUp) || w.inSentence(usedUp, period) || w.has("too many") && period.MatchString(string(w)))
 }
 
 // inBytes reports whether a request is too long because of its size in bytes, which has nothing to
@@ -170,7 +170,7 @@ var (
 	requested = lazyregexp.New(`\brequested:? (?:about )?([0-9][0-9,]*)`)
 	// statedWindow is a window in the words of most servers: vLLM adds to them how long an answer
 	// may be at most, how long the request is, and no number that is larger than the window.
-	statedWindow = lazyregexp.New(`\bcontext (?:length|window|size) (?:is|of) (?:only )?([0-9][0-9,]*)`)
+	statedWindow = lazyregexp.New(`(?:\bcontext (?:length|window|size) (?:is|of) (?:only )?|\+ \S+ must be <= ?)([0-9][0-9,]*)`)
 	// noWindow is a code behind a sentence, as MiniMax writes it, and by how much a request is too long.
 	noWindow  = lazyregexp.New(`\([12][0-9]{3}\)\W*$|\bby [0-9][0-9,]*`)
 	anyNumber = lazyregexp.New(`[0-9][0-9,]*`)
