@@ -80,10 +80,12 @@ func (k *call) value() (string, bool) {
 		switch err := dec.Decode(&v); {
 		case err == io.EOF && only != "":
 			return only, true
-		case err != nil, only != "" && !equal(only, string(v)):
+		case err != nil, only != "" && !blank(string(v)) && !equal(only, string(v)):
 			return begunAgain(all)
 		}
-		only = string(v)
+		if only == "" || !blank(string(v)) {
+			only = string(v)
+		}
 	}
 }
 
