@@ -103,8 +103,8 @@ var formats = []format{
 	{name: "vstest", typ: Test, count: lazyregexp.New(`(?m)^Total tests: (?P<total>\d+)\n(?:\s+Passed: (?P<passed>\d+)\n)?(?:\s+Failed: (?P<failed>\d+)\n)?(?:\s+Skipped: (?P<skipped>\d+)\n)?`)},
 	{name: "Microsoft.Testing.Platform", typ: Test, count: lazyregexp.New(`(?m)^Test run summary: .*\n(?:  \S.*\n)*?  total: (?P<total>\d+)\n(?:  error: (?P<errors>\d+)\n)?  failed: (?P<failed>\d+)\n  succeeded: (?P<passed>\d+)\n  skipped: (?P<skipped>\d+)$`), none: lazyregexp.New(`(?m)^Test run summary: Zero tests ran`)},
 	{name: "NUnit console", typ: Test, count: lazyregexp.New(`(?m)^  Test Count: (?P<total>\d+), (?P<words>Passed: .*)$`)},
-	{name: "mix, bats, CppUTest", typ: Test, fail: lazyregexp.New(`(?m)^\s+\d+\) test .* \(\S+\)$`), count: lazyregexp.New(`(?m)^(?:\d+ doctests?, )?(?:\d+ propert(?:y|ies), )?(?P<total>\d+) tests?, (?P<words>\d+ failures?(?:, \d+ (?:skipped|excluded|invalid))*)(?: in \d+ seconds)?$`), none: lazyregexp.New(`(?m)^There are no tests to run`)},
-	{name: "rspec", typ: Test, whole: true, fail: lazyregexp.New(`(?m)^rspec \S+:\d+ # `), count: lazyregexp.New(`(?m)^(?P<total>\d+) examples?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending)?(?:, (?P<errors>\d+) errors? occurred outside of examples)?$`), none: lazyregexp.New(`(?m)^0 examples, 0 failures$`)},
+	{name: "mix, bats, CppUTest", typ: Test, fail: lazyregexp.New(`(?m)^\s+\d+\) test .* \(\S+\)$`), count: lazyregexp.New(`(?m)^(?:(?P<doctests>\d+) doctests?, )?(?:(?P<properties>\d+) propert(?:y|ies), )?(?P<total>\d+) tests?, (?P<words>\d+ failures?(?:, \d+ (?:skipped|excluded|invalid))*)(?: in \d+ seconds)?$`), none: lazyregexp.New(`(?m)^There are no tests to run`)},
+	{name: "rspec", typ: Test, whole: true, fail: lazyregexp.New(`(?m)^rspec \S+:\d+ # `), count: lazyregexp.New(`(?m)^(?P<total>\d+) examples?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending)?(?:, \d+ warnings?)?(?:, (?P<errors>\d+) errors? occurred outside of examples)?$`), none: lazyregexp.New(`(?m)^0 examples, 0 failures$`)},
 	{name: "minitest, test-unit", typ: Test, whole: true, count: lazyregexp.New(`(?m)^(?P<total>\d+) (?:runs|tests), \d+ assertions, (?P<failed>\d+) failures, (?P<errors>\d+) errors, (?:\d+ pendings, )?(?P<skipped>\d+) (?:skips|omissions)`), none: lazyregexp.New(`(?m)^0 (?:runs|tests), 0 assertions`)},
 	{name: "phpunit", typ: Test, count: lazyregexp.New(`(?m)^OK \((?P<passed>\d+) tests?, \d+ assertions?\)$`), none: lazyregexp.New(`(?m)^No tests executed!$`)},
 	{name: "phpunit, failed", typ: Test, count: lazyregexp.New(`(?m)^Tests: (?P<total>\d+), Assertions: \d+(?P<words>(?:, [A-Z][A-Za-z ]*: \d+)*)\.?$`)},
@@ -128,14 +128,15 @@ var formats = []format{
 		more: lazyregexp.New(`(?m)^\S.*\(Wstat: .*Failed: (?P<failed>\d+)\)$`)},
 	{name: "dart, flutter", typ: Test, last: true, count: lazyregexp.New(`(?m)^\d\d:\d\d \+(?P<passed>\d+)(?: ~(?P<skipped>\d+))?(?: -(?P<failed>\d+))?: (?:All|Some) tests`), none: lazyregexp.New(`(?m)^No tests ran\.$|^No tests match `)},
 	{name: "busted", typ: Test, count: lazyregexp.New(`(?m)^(?P<passed>\d+) success(?:es)? / (?P<failed>\d+) failures? / (?P<errors>\d+) errors? / (?P<skipped>\d+) pending`)},
-	{name: "zig", typ: Test, count: lazyregexp.New(`(?m)^(?:(?P<passed>\d+) passed; (?P<skipped>\d+) skipped; (?P<failed>\d+) failed\.|All (?P<total>\d+) tests passed\.|Build Summary: .*; (?P<words>\d+/\d+ tests passed(?:; \d+ (?:skipped|failed))*))$`)},
+	{name: "zig, eunit, tasty", typ: Test, count: lazyregexp.New(`(?m)^(?:(?P<passed>\d+) passed; (?P<skipped>\d+) skipped; (?P<failed>\d+) failed\.|\s*All (?P<total>\d+) tests passed(?:\.| \([\d.]+s\))|Build Summary: .*; (?P<words>\d+/\d+ tests passed(?:; \d+ (?:skipped|failed))*))$`)},
 	{name: "doctest of Python", typ: Test, count: lazyregexp.New(`(?m)^\*\*\*Test Failed\*\*\* (?P<failed>\d+) failures?\.`)},
 	{name: "jest in JSON", typ: Test, count: lazyregexp.New(`"numFailedTests": ?(?P<failed>\d+),[^{[]*"numPassedTests": ?(?P<passed>\d+),[^{[]*"numPendingTests": ?(?P<skipped>\d+)`)},
 	{name: "vitest in JSON", typ: Test, count: lazyregexp.New(`"numTotalTests": ?\d+,\s*"numPassedTests": ?(?P<passed>\d+),\s*"numFailedTests": ?(?P<failed>\d+),\s*"numPendingTests": ?(?P<skipped>\d+)`)},
 	{name: "mocha in JSON", typ: Test, count: lazyregexp.New(`"passes": (?P<passed>\d+),\s+"pending": (?P<skipped>\d+),\s+"failures": (?P<failed>\d+),`)},
 	{name: "playwright in JSON", typ: Test, count: lazyregexp.New(`"expected": (?P<passed>\d+),\s+"skipped": (?P<skipped>\d+),\s+"unexpected": (?P<failed>\d+),`)},
 	{name: "rspec in JSON", typ: Test, count: lazyregexp.New(`"example_count":(?P<total>\d+),"failure_count":(?P<failed>\d+),"pending_count":(?P<skipped>\d+)(?:,"errors_outside_of_examples_count":(?P<errors>\d+))?`)},
-	{name: "a plain closing line", typ: Test, count: lazyregexp.New(`(?m)^(?:\w+[:!] )?(?P<passed>\d+) passed, (?P<failed>\d+) failed(?:, (?P<skipped>\d+) skipped)?\.?$`)},
+	{name: "ginkgo, Pester, testthat, Criterion", typ: Test, count: lazyregexp.New(`(?m)^(?:(?:SUCCESS|FAIL)! -- |Tests |\[====\] Synthesis: Tested: \d+ \| |\[ )(?P<words>(?:\d+ Passed \||Passed: \d+, Failed:|Passing: \d+ \||FAIL \d+ \| WARN \d+ \|).*?) ?\]?$`)},
+	{name: "a plain closing line", typ: Test, count: lazyregexp.New(`(?m)^(?:\w+[:!] )?(?P<passed>\d+) passed, (?:no failures|(?P<failed>\d+) (?:failed|failures?))(?:, (?P<skipped>\d+) skipped)?\.?$`)},
 	{name: "npm init", none: lazyregexp.New(`(?m)^Error: no test specified$`)}, // what it writes for a script of tests
 	{name: "turbo, Nx, lerna", none: lazyregexp.New(`(?m)^\s*No tasks were executed as part of this run\.$|^\s*NX\s+No (?:tasks were run|projects with target)|^lerna \w+ run No packages found with `)},
 	{name: "an assertion", typ: Test, fail: lazyregexp.New(`(?m)^(?:\w+\.)*AssertionError\b|^\s+(?:Uncaught )?AssertionError\b|\bERR_ASSERTION\b|^panicked at |^FAIL: |: Assertion .*' failed\.?$`)},
@@ -374,7 +375,7 @@ func read(text string) (r Reading) {
 }
 
 // counted is a number with what it counts, before it or behind it.
-var counted = lazyregexp.New(`(\d+)(?:/\d+)? (?:tests? |was |were )?(expected fail|known failures?|[A-Za-z]+(?: as expected)?)|([A-Za-z]+(?: [A-Za-z]+)*)[=:] ?(\d+)|(pass|fail|cancelled|skip|skipped|todo)\s+(\d+)`)
+var counted = lazyregexp.New(`(\d+)(?:/\d+)? (?:tests? |was |were )?(expected fail|known failures?|[A-Za-z]+(?: as expected)?)|([A-Za-z]+(?: [A-Za-z]+)*)[=:] ?(\d+)|(pass|fail|cancelled|skip|skipped|todo|PASS|FAIL|SKIP)\s+(\d+)`)
 
 // The words by which runners count, in small letters, as far as they begin so; a blank ends a word.
 var (
@@ -438,21 +439,22 @@ func (f *format) counts(text string) (r Reading) {
 	for _, key := range order {
 		m := last[key]
 		number := func(name string) int { n, _ := strconv.Atoi(group(m, name)); return n }
+		total := number("total") + number("doctests") + number("properties")
 		r.Counted = true
 		if words := inBrackets.ReplaceAllString(group(m, "words"), ""); words != "" {
 			n := countWords(words)
 			if n.Passed == 0 {
-				n.Passed = max(0, number("total")-n.Failed-n.Skipped)
+				n.Passed = max(0, total-n.Failed-n.Skipped)
 			}
 			r.Passed, r.Failed, r.Skipped = r.Passed+n.Passed, r.Failed+n.Failed, r.Skipped+n.Skipped
 			continue
 		}
 		bad, passed := number("failed")+number("errors"), number("passed")
 		if group(m, "total") != "" && group(m, "passed") == "" {
-			passed = max(0, number("total")-bad-number("skipped"))
+			passed = max(0, total-bad-number("skipped"))
 		}
 		if f.name == "uvu" {
-			bad = max(0, number("total")-passed) // skipped ones are beside the total
+			bad = max(0, total-passed) // skipped ones are beside the total
 		}
 		r.Passed, r.Failed, r.Skipped = r.Passed+passed, r.Failed+bad, r.Skipped+number("skipped")
 	}
