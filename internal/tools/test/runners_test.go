@@ -116,7 +116,7 @@ func TestCounts(t *testing.T) {
 		"maven":           {"[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.05 s - in AppTest\n[INFO] \n[INFO] Results:\n[INFO] \n[ERROR] Tests run: 5, Failures: 1, Errors: 1, Skipped: 1", 1, want{passed: 2, failed: 2, skipped: 1}},
 		"gradle":          {"5 tests completed, 1 failed", 1, want{passed: 4, failed: 1}},
 		"dotnet":          {"Passed!  - Failed:     0, Passed:     3, Skipped:     1, Total:     4, Duration: 5 ms - shop.dll (net8.0)", 0, want{passed: 3, skipped: 1, ok: true}},
-		"mix":             {"Finished in 0.02 seconds\n1 doctest, 5 tests, 1 failure", 1, want{passed: 4, failed: 1}},
+		"mix":             {"Finished in 0.02 seconds\n1 doctest, 5 tests, 1 failure", 1, want{passed: 5, failed: 1}},
 		"rspec":           {"5 examples, 1 failure, 1 pending", 1, want{passed: 3, failed: 1, skipped: 1}},
 		"minitest":        {"5 runs, 7 assertions, 0 failures, 0 errors, 0 skips", 0, pass(5)},
 		"phpunit":         {"OK (5 tests, 7 assertions)", 0, pass(5)},
