@@ -242,6 +242,7 @@ func TestMCPSessions(t *testing.T) {
 				w.WriteHeader(status)
 				_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`)
 			case m.Method == "tools/call":
+				w.Header().Set("Mcp-Session-Id", "another")
 				answer(`{"content":[{"type":"text","text":"did it in ` + r.Header.Get("Mcp-Session-Id") + `"}]}`)
 			default:
 				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, m.ID)

@@ -134,6 +134,9 @@ func (t *toServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.Header.Get(sessionHeader) != "" {
+		resp.Header.Del(sessionHeader) // for another one the library would end the connection, and lose the answer
+	}
 	if known && m.Method != "" && len(m.ID) == 0 && slices.Contains(indifferent, resp.StatusCode) {
 		_ = resp.Body.Close()
 		resp.StatusCode, resp.Status, resp.Body = http.StatusAccepted, "", http.NoBody
