@@ -54,9 +54,9 @@ func (d delivery) undone() bool {
 }
 
 // forgotten reports whether a server may have refused a request since it does not know the session
-// any more: by 404, as the protocol has it, or by 400, as others do.
+// any more: by 404, as the protocol has it, or by 400, as others do that answer no request by it.
 func (d delivery) forgotten() bool {
-	return d.status == http.StatusNotFound || d.status == http.StatusBadRequest
+	return d.status == http.StatusNotFound || d.status == http.StatusBadRequest && !d.failed
 }
 
 // words describes what the server did, as the end of a sentence, or "" if that is unknown.

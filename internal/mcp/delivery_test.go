@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -217,7 +218,10 @@ func TestMCPStatuses(t *testing.T) {
 // TestMCPSessions: a session that the server has forgotten is begun anew for the call that it refused,
 // once, and a notification that it refuses ends nothing.
 func TestMCPSessions(t *testing.T) {
-	for _, status := range []int{404, 400, 410} {
+	for _, tt := range []struct {
+		status, calls int
+		id            string // of its answer; the call's if empty
+	}{{404, 2, "null"}, {400, 2, "null"}, {410, 2, "null"}, {404, 2, ""}, {400, 1, ""}} {
 		var begun, calls atomic.Int32
 		at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var m struct {
@@ -239,8 +243,8 @@ func TestMCPSessions(t *testing.T) {
 			case m.Method == "tools/list":
 				answer(twoTools)
 			case m.Method == "tools/call" && calls.Add(1) == 1:
-				w.WriteHeader(status)
-				_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`)
+				w.WriteHeader(tt.status)
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32001,"message":"Session not found"}}`, cmp.Or(tt.id, string(m.ID)))
 			case m.Method == "tools/call":
 				w.Header().Set("Mcp-Session-Id", "another")
 				answer(`{"content":[{"type":"text","text":"did it in ` + r.Header.Get("Mcp-Session-Id") + `"}]}`)
@@ -251,8 +255,8 @@ func TestMCPSessions(t *testing.T) {
 		p := New(Options{Dir: t.TempDir(), Servers: map[string]Server{"fake": {URL: at.URL}}})
 		f := &fixture{Pool: p}
 		r := f.call(t, f.tool(t, "drop"))
-		if r.Failed || r.Text != fmt.Sprint("did it in s", begun.Load()) || calls.Load() != 2 {
-			t.Errorf("%d: %+v after %d calls and %d sessions", status, r, calls.Load(), begun.Load())
+		if again := tt.calls == 2; r.Failed == again || again && r.Text != fmt.Sprint("did it in s", begun.Load()) || int(calls.Load()) != tt.calls {
+			t.Errorf("%d to %q: %+v after %d calls and %d sessions", tt.status, tt.id, r, calls.Load(), begun.Load())
 		}
 		_ = p.Close()
 		at.Close()

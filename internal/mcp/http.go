@@ -335,7 +335,7 @@ func (t *toServer) answered(q request, resp *http.Response) *http.Response {
 		if own := json.Unmarshal(text, &m) == nil && len(m.ID) > 0 && string(m.ID) != "null"; !own && q.method == "initialize" {
 			t.wire.passes(refusalText(text)) // the library reports only the status
 		}
-		q.note(func(d *delivery) { d.answer = refusalText(text) })
+		q.note(func(d *delivery) { d.failed, d.answer = idText(m.ID) == idText(q.id), refusalText(text) })
 	}
 	return resp
 }
