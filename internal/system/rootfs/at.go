@@ -343,6 +343,28 @@ func ChmodFile(fd int, mode uint32) error {
 	return unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), mode)
 }
 
+// MaxModule bounds the slashes in the name of a submodule.
+const MaxModule = 64
+
+// EachModule calls visit for the git directories of submodules inside of a git directory, by their
+// names there.
+func EachModule(git int, visit func(fd int, at string)) {
+	if modules, err := OpenDirAt(git, "modules"); err == nil {
+		eachModule(modules, "modules", visit)
+		unix.Close(modules)
+	}
+}
+
+func eachModule(up int, rel string, visit func(fd int, at string)) {
+	EachDir(up, ".", func(fd int, name string) {
+		if at := path.Join(rel, name); IsGitDir(fd) {
+			visit(fd, at)
+		} else if strings.Count(at, "/") <= MaxModule {
+			eachModule(fd, at, visit)
+		}
+	})
+}
+
 // EachDir calls visit for the directories of a directory.
 func EachDir(up int, name string, visit func(fd int, name string)) {
 	dir, err := OpenDirAt(up, name)

@@ -129,14 +129,14 @@ const IndexRef = "index"
 const UnderWay = "under way"
 
 // A RefMove is a change of one reference of a git repository: a branch, a tag, HEAD, the index
-// (see IndexRef) or the state of an operation.
+// (see IndexRef), the state of an operation or a file that git obeys (see GitFile).
 type RefMove struct {
 	Name   rootfs.RawName `json:"name"`
 	Before string         `json:"before,omitempty"` // see refState; "": there was none
 	After  string         `json:"after,omitempty"`
 	// Uncertain: see PathChange.
 	Uncertain bool `json:"uncertain,omitempty"`
-	// Kept and Left are the digests of the index before and after.
+	// Kept and Left are the digests of the index or file before and after.
 	Kept string `json:"kept,omitempty"`
 	Left string `json:"left,omitempty"`
 }

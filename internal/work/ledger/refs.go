@@ -35,9 +35,40 @@ var operationFiles = map[string]string{
 // ownRefs are references that each work tree has for itself, about its operation in progress.
 var ownRefs = []string{"refs/bisect", "refs/worktree", "refs/rewritten"}
 
+// obeyed maps files of a git directory that git obeys, and locks that keep it from working, to
+// whether each work tree has its own. Empty ones count as absent, except locks.
+var obeyed = map[string]bool{
+	"config": false, "config.worktree": true, "commondir": true, "shallow": false, "info/attributes": false, "info/grafts": false,
+	"info/sparse-checkout": true, "objects/info/alternates": false,
+	"index.lock": true, "HEAD.lock": true, "config.lock": false, "packed-refs.lock": false, "shallow.lock": false,
+}
+
+// The directories of a git directory with programs that git runs, and with git directories inside.
+const (
+	hooksDir     = "hooks/"
+	modulesDir   = "modules/"
+	worktreesDir = "worktrees/"
+)
+
+// GitFile reports whether a recorded name is that of a file or git directory inside of the git
+// directory, and not of a reference.
+func GitFile(name string) bool {
+	_, ok := obeyed[name]
+	return ok || strings.HasPrefix(name, hooksDir) || innerGit(name) || isLock(name)
+}
+
+func innerGit(name string) bool {
+	return strings.HasPrefix(name, modulesDir) || strings.HasPrefix(name, worktreesDir)
+}
+
+func isLock(name string) bool { return strings.HasSuffix(name, ".lock") }
+
 const (
 	maxRef    = 4 << 10
 	maxPacked = 256 << 20
+
+	maxGitFile = 1 << 20
+	maxHooks   = 200
 )
 
 // A refState has the references of a repository at one moment, with the HEAD, the index and the
@@ -51,8 +82,10 @@ type refState struct {
 	Packed string    `json:"packed,omitempty"` // digest of the file with the others
 	Index  string    `json:"index,omitempty"`  // digest of what is staged
 	Began  int       `json:"began,omitempty"`  // moves that the ledger had
+	Files  []refPair `json:"files,omitempty"`  // see GitFile; nil: not read
 
-	packed map[string]string
+	packed  map[string]string
+	content map[string][]byte // of Files, while the state is in memory
 }
 
 type refPair struct {
@@ -105,7 +138,77 @@ func (b *log) readRefs(ctx context.Context, t *rootfs.Tree, x *gitIndex, keep bo
 	}
 	s.Index = indexDigest(own, x)
 	s.jobs(own, common, loose["HEAD"])
+	s.readFiles(own, common)
 	return s, nil
+}
+
+// readFiles reads the state of the files for which GitFile holds.
+func (s *refState) readFiles(own, common int) {
+	values := map[string]string{}
+	s.content = map[string][]byte{}
+	read := func(git int, name string) {
+		dir, err := rootfs.OpenBeneath(git, path.Dir(name))
+		if err != nil {
+			return
+		}
+		defer unix.Close(dir)
+		if v, b := gitFileAt(dir, path.Base(name)); v != "" {
+			values[name], s.content[name] = v, b
+		}
+	}
+	for name, each := range obeyed {
+		if each {
+			read(own, name)
+		} else {
+			read(common, name)
+		}
+	}
+	if dir, err := rootfs.OpenDirAt(common, path.Clean(hooksDir)); err == nil {
+		entries, _ := rootfs.ListAt(dir) // what cannot be read, git does not run either
+		unix.Close(dir)
+		for _, e := range entries[:min(len(entries), maxHooks)] {
+			if !strings.HasSuffix(e.Name(), ".sample") {
+				read(common, hooksDir+e.Name())
+			}
+		}
+	}
+	rootfs.EachModule(common, func(_ int, at string) { values[at] = repository })
+	if s.Only == "" {
+		rootfs.EachDir(common, path.Clean(worktreesDir), func(fd int, name string) {
+			if inUse(common, refAt(fd, "HEAD")) == "" {
+				values[worktreesDir+name] = repository
+			}
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		s.Files = append(s.Files, refPair{rootfs.RawName(name), values[name]})
+	}
+}
+
+// repository is the value of a git directory.
+const repository = "repository"
+
+// gitFileAt returns the value of a file of a git directory, "" for none, and its content.
+func gitFileAt(dir int, name string) (string, []byte) {
+	st, err := rootfs.StatAt(dir, name)
+	if err != nil {
+		return "", nil
+	}
+	as := fmt.Sprintf("file %d of %d", st.Ino, st.Mtim.Nano())
+	if isLock(name) {
+		return as, nil // another lock may have the same content
+	}
+	if to, err := rootfs.LinkAt(dir, name); err == nil {
+		return "link to " + to, nil
+	}
+	b, err := rootfs.ReadAt(dir, name, maxGitFile)
+	switch {
+	case err != nil:
+		return as, nil
+	case len(bytes.TrimSpace(b)) == 0:
+		return "", nil
+	}
+	return fmt.Sprintf("%03o %s", st.Mode&0o777, rootfs.Digest(b)), b
 }
 
 func openGitDir(dir string) (int, error) {
@@ -141,7 +244,9 @@ func looseRefs(up int, rel string, into map[string]string) error {
 		switch {
 		case err != nil:
 			return err
-		case strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(e.Name(), ".lock") || slices.Contains(ownRefs, at):
+		case strings.HasPrefix(e.Name(), ".") || slices.Contains(ownRefs, at):
+		case isLock(e.Name()):
+			into[at], _ = gitFileAt(dir, e.Name())
 		case e.IsDir():
 			err = looseRefs(dir, at, into)
 		case len(into) < rootfs.MaxNames:
@@ -229,30 +334,32 @@ func tableRefs(ctx context.Context, dir string, into map[string]string) error {
 // jobs finds the references that belong to jobs in work trees of their own: a command changes only
 // those of its own work tree.
 func (s *refState) jobs(own, common int, head string) {
-	inUse := func(head string) string {
-		branch, ok := strings.CutPrefix(head, "ref: ")
-		if !ok || !strings.HasPrefix(branch, "refs/heads/") || path.Clean(branch) != branch {
-			return ""
-		}
-		dir, _, err := rootfs.OpenParent(common, branch)
-		if err != nil {
-			return ""
-		}
-		defer unix.Close(dir)
-		if _, err := rootfs.StatAt(dir, rootfs.GitInUse); err != nil {
-			return ""
-		}
-		return path.Dir(branch) + "/"
-	}
 	if s.Dir != s.Common {
-		s.Only = inUse(head)
+		s.Only = inUse(common, head)
 	}
 	for _, head := range otherHeads(s.Dir, s.Common, own, common) {
-		if other := inUse(head); other != "" && other != s.Only && !slices.Contains(s.Others, other) {
+		if other := inUse(common, head); other != "" && other != s.Only && !slices.Contains(s.Others, other) {
 			s.Others = append(s.Others, other)
 		}
 	}
 	slices.Sort(s.Others)
+}
+
+// inUse returns what the names of a job's branches begin with, "" if a HEAD is not on one of them.
+func inUse(common int, head string) string {
+	branch, ok := strings.CutPrefix(head, "ref: ")
+	if !ok || !strings.HasPrefix(branch, "refs/heads/") || path.Clean(branch) != branch {
+		return ""
+	}
+	dir, _, err := rootfs.OpenParent(common, branch)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(dir)
+	if _, err := rootfs.StatAt(dir, rootfs.GitInUse); err != nil {
+		return ""
+	}
+	return path.Dir(branch) + "/"
 }
 
 // otherHeads returns the HEADs of the other work trees of a repository, by their git directories.
@@ -328,7 +435,7 @@ func (s *refState) values() map[string]string {
 	if all == nil {
 		all = map[string]string{}
 	}
-	for _, r := range s.Loose {
+	for _, r := range slices.Concat(s.Loose, s.Files) {
 		all[string(r.Name)] = r.Value
 	}
 	all[IndexRef] = s.Index
@@ -345,7 +452,12 @@ func (s *refState) counts(name string) bool {
 
 // moved returns the names of the references that differ in another state, sorted.
 func (s *refState) moved(now *refState) (names []string, was, is map[string]string) {
-	if s.Packed == now.Packed && s.Index == now.Index && slices.Equal(s.Loose, now.Loose) {
+	if s.Files == nil { // noted by an older version
+		plain := *now
+		plain.Files = nil
+		now = &plain
+	}
+	if s.Packed == now.Packed && s.Index == now.Index && slices.Equal(s.Loose, now.Loose) && slices.Equal(s.Files, now.Files) {
 		return nil, nil, nil
 	}
 	was, is = s.values(), now.values()

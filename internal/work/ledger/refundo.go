@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
@@ -85,10 +87,14 @@ func (r *refUndo) leave(name, why string) {
 	}
 }
 
-// order has HEAD leave a branch before that is removed, names be free before others
+// order has locks and settings with which no git runs go first, HEAD leave a branch before that is removed, names be free before others
 // take their place, and the index come last.
 func order(n *refNet) int {
 	switch {
+	case isLock(n.name):
+		return -2
+	case GitFile(n.name):
+		return -1
 	case n.name == "HEAD":
 		return 0
 	case n.name == IndexRef:
@@ -114,6 +120,10 @@ func (r *refUndo) refuses(n *refNet) string {
 		return "what was under way has been ended"
 	case n.why != "":
 		return n.why
+	case innerGit(n.name):
+		return "it is a git directory, and undo neither makes nor removes one"
+	case value != n.last.After && GitFile(n.name):
+		return "it has been changed since the job changed it"
 	case value != n.last.After:
 		return "it has been moved since the job moved it"
 	case value == unread && n.name != "HEAD" || n.orig.Before == unread:
@@ -122,7 +132,9 @@ func (r *refUndo) refuses(n *refNet) string {
 		return "it is a list, which git stash list shows" + stashed(n)
 	case n.name == IndexRef && n.orig.Before != "" && n.orig.Kept == "":
 		return "what was staged before was not kept; git status shows what is staged"
-	case n.name == "HEAD" || n.name == IndexRef:
+	case GitFile(n.name) && n.orig.Before != "" && n.orig.Kept == "":
+		return "what was there before was not kept"
+	case n.name == "HEAD" || n.name == IndexRef || GitFile(n.name):
 		return ""
 	case !strings.HasPrefix(n.name, "refs/") || strings.HasPrefix(value, "ref: ") || strings.HasPrefix(n.orig.Before, "ref: "):
 		return "it leads to another reference; git symbolic-ref " + n.name + " shows and sets it"
@@ -172,9 +184,11 @@ func (r *refUndo) set(ctx context.Context, n *refNet) error {
 			return errors.New("what it is compared with, HEAD, has not been moved back")
 		}
 		return r.restoreIndex(n)
+	case GitFile(n.name):
+		return r.restoreFile(n)
 	case n.name == "HEAD" && !strings.HasPrefix(old, "ref: ") && strings.Trim(old, "0123456789abcdef") != "":
 		// With that, no git runs in the repository.
-		return r.replace("HEAD", strings.NewReader(to+"\n"), func() bool { return refAt(r.own, "HEAD") == old })
+		return r.replace(r.own, "HEAD", 0o666, strings.NewReader(to+"\n"), func() bool { return refAt(r.own, "HEAD") == old })
 	case n.name == "HEAD" && symbolic:
 		return r.git(ctx, "", "symbolic-ref", "-m", "adroit: undo", "HEAD", branch)
 	case n.name == "HEAD" && strings.HasPrefix(old, "ref: "):
@@ -197,20 +211,48 @@ func (r *refUndo) git(ctx context.Context, input string, args ...string) error {
 func (r *refUndo) restoreIndex(n *refNet) error {
 	same := func() bool { return indexDigest(r.own, nil) == n.last.After }
 	if n.orig.Before == "" {
-		return r.replace("index", nil, same)
+		return r.replace(r.own, "index", 0o666, nil, same)
 	}
 	data, err := r.l.Load(n.orig.Kept)
 	if err != nil {
 		return err
 	}
-	return r.replace("index", bytes.NewReader(data), same)
+	return r.replace(r.own, "index", 0o666, bytes.NewReader(data), same)
+}
+
+// restoreFile restores a file for which GitFile holds.
+func (r *refUndo) restoreFile(n *refNet) error {
+	git := r.common
+	if obeyed[n.name] {
+		git = r.own
+	}
+	dir, err := rootfs.OpenBeneath(git, path.Dir(n.name))
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	var content io.Reader
+	mode := uint64(0o666)
+	if n.orig.Before != "" {
+		data, err := r.l.Load(n.orig.Kept)
+		if err != nil {
+			return err
+		}
+		content = bytes.NewReader(data)
+		perm, _, _ := strings.Cut(n.orig.Before, " ")
+		if mode, err = strconv.ParseUint(perm, 8, 32); err != nil {
+			return err
+		}
+	}
+	base := path.Base(n.name)
+	return r.replace(dir, base, fs.FileMode(mode), content, func() bool { v, _ := gitFileAt(dir, base); return v == n.last.After })
 }
 
 // replace gives a file of the git directory its former content, as git itself writes one, or removes
 // it without one, while it is the same as the job left it.
-func (r *refUndo) replace(name string, content io.Reader, same func() bool) error {
+func (r *refUndo) replace(dir int, name string, mode fs.FileMode, content io.Reader, same func() bool) error {
 	lock := name + ".lock"
-	err := rootfs.CreateAt(r.own, lock, cmp.Or[io.Reader](content, strings.NewReader("")), 0o666)
+	err := rootfs.CreateAt(dir, lock, cmp.Or[io.Reader](content, strings.NewReader("")), mode)
 	if errors.Is(err, os.ErrExist) {
 		return errors.New("a git is at work, or one that was killed left " + filepath.Join(filepath.FromSlash(r.now.Dir), lock))
 	}
@@ -220,14 +262,14 @@ func (r *refUndo) replace(name string, content io.Reader, same func() bool) erro
 	switch {
 	case err != nil:
 	case content == nil:
-		if err = rootfs.RemoveAt(r.own, name); err == nil {
-			return rootfs.RemoveAt(r.own, lock)
+		if err = rootfs.RemoveAt(dir, name); err == nil {
+			return rootfs.RemoveAt(dir, lock)
 		}
 	default:
-		err = rootfs.MoveAt(r.own, lock, r.own, name)
+		err = rootfs.MoveAt(dir, lock, dir, name)
 	}
 	if err != nil {
-		return errors.Join(err, rootfs.RemoveAt(r.own, lock))
+		return errors.Join(err, rootfs.RemoveAt(dir, lock))
 	}
 	return rootfs.SyncDir(path.Clean(r.now.Dir))
 }
@@ -291,7 +333,7 @@ func (s *Snapshot) compareRefs(ctx context.Context, t *rootfs.Tree) (moves []Ref
 	}
 	names, before, after := was.moved(now)
 	for _, name := range names {
-		m := RefMove{Name: rootfs.RawName(name), Before: before[name], After: after[name], Uncertain: was.Only == "" && !s.ownGit}
+		m := RefMove{Name: rootfs.RawName(name), Before: before[name], After: after[name], Uncertain: (was.Only == "" || GitFile(name) && !obeyed[name]) && !s.ownGit}
 		s.Ledger.mu.Lock()
 		i, last := s.Ledger.lastMove(was.Dir, name)
 		s.Ledger.mu.Unlock()
@@ -304,6 +346,10 @@ func (s *Snapshot) compareRefs(ctx context.Context, t *rootfs.Tree) (moves []Ref
 		if name == IndexRef {
 			s.keepIndexes(was, now, &m)
 		}
+		if m.Before == before[name] {
+			m.Kept = cmp.Or(m.Kept, s.keepFile(was.content[name]))
+		}
+		m.Left = cmp.Or(m.Left, s.keepFile(now.content[name]))
 		moves = append(moves, m)
 	}
 	return moves, ""
@@ -374,6 +420,14 @@ func (s *Snapshot) keepIndexes(was, now *refState, m *RefMove) {
 		m.Kept = keep(filepath.Join(s.Ledger.Dir, s.saved), m.Before)
 	}
 	m.Left = keep(filepath.Join(filepath.FromSlash(now.Dir), "index"), m.After)
+}
+
+// keepFile keeps the content of a file of the git directory, and returns its digest.
+func (s *Snapshot) keepFile(data []byte) string {
+	if data == nil || s.looking || s.Ledger.Store(data) != nil {
+		return ""
+	}
+	return rootfs.Digest(data)
 }
 
 // OwnGit has the snapshot take the references that are others afterwards for moved by the

@@ -27,7 +27,7 @@ func (u *undoing) look(n *net) (rootfs.State, error) {
 		return rootfs.State{}, u.t.Explain(n.path, err)
 	case info.Mode()&fs.ModeSymlink != 0 && n.last.After.Type != rootfs.TypeLink && n.orig().Type != rootfs.TypeLink:
 		return rootfs.State{}, errSkip("it has become a symbolic link")
-	case info.Mode().IsRegular() && links(info) > 1 && n.orig().Type != "": // a name that the job made can go
+	case n.orig().Type != "" && u.otherNames(n, info) > 0: // a name that the job made can go
 		return rootfs.State{}, errSkip("it has become a hard link, so that the file has another name")
 	}
 	now, err := u.t.State(n.path, nil)
@@ -66,11 +66,20 @@ func (u *undoing) linked(p string) bool {
 	return false
 }
 
-func links(info fs.FileInfo) uint64 {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(st.Nlink)
+// otherNames returns how many names a file has beside its own and those that the job gave it, which
+// get what they had.
+func (u *undoing) otherNames(n *net, info fs.FileInfo) int {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.Mode().IsRegular() {
+		return 0
 	}
-	return 1
+	others := int(st.Nlink) - 1
+	for _, o := range u.names[st.Ino] {
+		if !o.orig().Equal(n.orig()) {
+			others--
+		}
+	}
+	return others
 }
 
 // remove removes a file that the job created.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	udiff "github.com/aymanbagabas/go-udiff"
+	"golang.org/x/sys/unix"
 )
 
 // Undo restores the original content and mode of the paths that this job changed, and removes
@@ -113,9 +114,13 @@ func (u *undoing) plan(ns []net) []*goal {
 		}
 		u.foreignLines(n, lines)
 	}
-	u.links = map[string]*net{}
+	u.links, u.names = map[string]*net{}, map[uint64][]*net{}
 	for i := range ns {
-		if n := &ns[i]; n.orig().Type == rootfs.TypeDir && n.last.After.Type == rootfs.TypeLink {
+		n := &ns[i]
+		if st, err := u.t.Stat(n.path); err == nil && rootfs.TypeOf(&st) == unix.S_IFREG && st.Nlink > 1 {
+			u.names[st.Ino] = append(u.names[st.Ino], n)
+		}
+		if n.orig().Type == rootfs.TypeDir && n.last.After.Type == rootfs.TypeLink {
 			u.links[n.path] = n
 		}
 	}
@@ -370,9 +375,10 @@ type undoing struct {
 	// uncertain: changes that may be somebody else's are undone, too.
 	uncertain bool
 	report    UndoReport
-	restored  []string        // directories
-	removed   []string        // directories
-	links     map[string]*net // while it is planned: where the job put a link in a directory's place
+	restored  []string          // directories
+	removed   []string          // directories
+	names     map[uint64][]*net // by inode, of files that have several
+	links     map[string]*net   // while it is planned: where the job put a link in a directory's place
 }
 
 // A goal is the target state of a path in an undo: its state without the changes of the selection.

@@ -120,10 +120,7 @@ func makeMissing(fd int) {
 // eachRepo calls visit for a git directory and all git directories inside.
 func eachRepo(fd int, rel string, kind gitKind, visit func(fd int, rel string, kind gitKind)) {
 	visit(fd, rel, kind)
-	if modules, err := rootfs.OpenDirAt(fd, "modules"); err == nil {
-		eachModule(modules, path.Join(rel, "modules"), 0, visit)
-		unix.Close(modules)
-	}
+	rootfs.EachModule(fd, func(sub int, at string) { eachRepo(sub, path.Join(rel, at), gitModule, visit) })
 	if kind == gitWorktree {
 		return
 	}
@@ -144,7 +141,7 @@ func eachInnerLink(fd int, rel string, visit func(dir int, rel, to string)) {
 				if to, err := rootfs.LinkAt(dir, e.Name()); err == nil {
 					visit(dir, at, to)
 				}
-			} else if e.IsDir() && depth < maxModule {
+			} else if e.IsDir() && depth < rootfs.MaxModule {
 				if sub, err := rootfs.OpenDirAt(dir, e.Name()); err == nil {
 					if !rootfs.IsGitDir(sub) {
 						walk(sub, at, depth+1)
@@ -160,21 +157,4 @@ func eachInnerLink(fd int, rel string, visit func(dir int, rel, to string)) {
 			unix.Close(dir)
 		}
 	}
-}
-
-// maxModule bounds the slashes in the name of a submodule.
-const maxModule = 64
-
-// eachModule goes through the repositories of submodules, which may have slashes
-// in their names.
-func eachModule(modules int, rel string, depth int, visit func(fd int, rel string, kind gitKind)) {
-	rootfs.EachDir(modules, ".", func(sub int, name string) {
-		at := path.Join(rel, name)
-		switch {
-		case rootfs.IsGitDir(sub):
-			eachRepo(sub, at, gitModule, visit)
-		case depth < maxModule:
-			eachModule(sub, at, depth+1, visit)
-		}
-	})
 }

@@ -281,7 +281,13 @@ func (c *check) leadsHere(s *scan, dir int, f found) bool {
 				same := err == nil && rootfs.SameDir(fd, rootfs.FileID(&st))
 				unix.Close(fd)
 				if same {
-					return c.judgeWorktree(s, path.Dir(f.rel), r)
+					if !c.judgeWorktree(s, path.Dir(f.rel), r) {
+						return false
+					}
+					if s == c.scans[0] {
+						c.made = append(c.made, f.rel)
+					}
+					return true
 				}
 			}
 		}

@@ -34,7 +34,9 @@ var hiding = []string{
 	"echo %s >>.git/info/exclude", "echo '*' >.git/info/exclude", "rm -rf .git/info; mkdir -p .git/info; echo '*' >.git/info/exclude",
 	"git rm -rq --cached %s", "git add -A", "git add -f %s", "git -c user.name=x -c user.email=x@y commit -qam x", "git update-index --assume-unchanged %s", "git update-index --skip-worktree %s",
 	"rm -f .git/index", "git init -q data", "mkdir -p data/.git", "echo '*' >new-exclude; git config core.excludesFile \"$PWD/new-exclude\"",
-	"echo . >.git/commondir", "rm -rf n", "rm -rf n/.git", "git init -q fresh", "mv n data/", "printf '* -text\\n' >.gitattributes",
+	"echo . >.git/commondir", "rm -rf n", "rm -rf n/.git", "git init -q fresh",
+	"touch .git/index.lock", "touch .git/refs/heads/x.lock", "git config core.bare true", "git config core.worktree /tmp", "echo x >>.git/hooks/post-commit", "rm .git/config", "git rev-parse HEAD >.git/shallow",
+	"git config extensions.worktreeConfig true; git config --worktree core.sparseCheckout true", "echo '* -text' >.git/info/attributes", "mv n data/", "printf '* -text\\n' >.gitattributes",
 }
 
 // harming are commands that change files.
@@ -77,6 +79,8 @@ func TestUndoIsTrue(t *testing.T) {
 		{"git init -q data; echo evil >>data/a", "rm -rf data/sub"},
 		{"mkdir -p data/.git; rm -rf data/a"},
 		{"echo . >.git/commondir; rm untracked"},
+		{"git config core.bare true; git config core.worktree /tmp; touch .git/index.lock", "echo evil >>tracked"},
+		{"echo x >.git/hooks/post-commit; echo '* -text' >.git/info/attributes; git rev-parse HEAD >.git/shallow", "rm .git/config .git/hooks/post-commit"},
 		{"rm -rf ig small.ig; echo evil >large.ig"},
 		{"rm -r data; ln -s ../outside data"},
 		{"rm -r data", "ln -s empty data"},
@@ -173,7 +177,7 @@ func undoIsTrue(t *testing.T, level sandbox.Level, commands []string) {
 			continue
 		}
 		named := slices.ContainsFunc(u.Skipped, func(s ledger.Skipped) bool {
-			return s.Path == p || strings.HasPrefix(p, s.Path+"/") || strings.HasPrefix(s.Path, p+"/")
+			return s.Path == p || ".git/"+s.Path == p || strings.HasPrefix(p, s.Path+"/") || strings.HasPrefix(s.Path, p+"/")
 		}) || slices.ContainsFunc(incomplete, func(s string) bool { return strings.Contains(s, strings.TrimSuffix(p, "/HEAD")) })
 		if !named {
 			t.Errorf("%s was %q and is %q after undo, which does not name it: skipped %+v, incomplete %q", p, want[p], got[p], u.Skipped, incomplete)
@@ -260,12 +264,14 @@ func workOf(t *testing.T, dir string) map[string]string {
 		case err != nil:
 			return err
 		case d.Name() == ".git" && d.IsDir():
-			what := "HEAD"
+			names := []string{"HEAD"}
 			if rel == ".git" {
-				what = "info/exclude"
+				names = []string{"info/exclude", "info/attributes", "config", "config.worktree", "commondir", "shallow", "hooks/post-commit", "index.lock", "refs/heads/x.lock"}
 			}
-			b, _ := os.ReadFile(filepath.Join(p, what)) // not there: empty
-			out[filepath.Join(rel, what)] = "git directory: " + string(b)
+			for _, what := range names {
+				b, err := os.ReadFile(filepath.Join(p, what)) // not there: empty
+				out[filepath.Join(rel, what)] = fmt.Sprint("git directory: ", string(b), strings.HasSuffix(what, ".lock") && err == nil)
+			}
 			return fs.SkipDir
 		case rel == ".":
 			return nil

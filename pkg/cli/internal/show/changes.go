@@ -143,6 +143,8 @@ func refChange(r ledger.Change) string {
 		what = "left git with something under way: " + r.Path
 	case r.Before == ledger.UnderWay:
 		what = "ended what git had under way: " + r.Path
+	case ledger.GitFile(r.Path):
+		what = map[ledger.Kind]string{ledger.Created: "made ", ledger.Modified: "changed ", ledger.Deleted: "removed "}[r.Kind] + r.Path + " in the git directory"
 	case r.Before == "":
 		what = "made " + r.Path + " at " + value(r.After)
 	case r.After == "":
