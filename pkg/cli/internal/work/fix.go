@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -131,6 +133,26 @@ func prose(args []string) string {
 // shellWords are words of letters that begin a command and name no program.
 var shellWords = map[string]bool{"cd": true, "command": true, "eval": true, "exec": true, "exit": true, "set": true, "source": true, "ulimit": true, "umask": true, "wait": true, "false": true, "true": true, "type": true}
 
+// plainWord are the characters that sh takes as they are.
+const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%"
+
+// absentProgram returns the path that a command line begins with if nothing is there: no repair of
+// the project makes it right.
+func absentProgram(dir, text string) string {
+	name, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	if !strings.Contains(name, "/") || strings.Contains(name, "=") || strings.Trim(name, plainWord) != "" {
+		return ""
+	}
+	at := name
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(dir, at)
+	}
+	if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		return ""
+	}
+	return at
+}
+
 // fixLine quotes args as a command line for sh.
 func fixLine(args []string) string {
 	if len(args) == 1 {
@@ -138,7 +160,7 @@ func fixLine(args []string) string {
 	}
 	var out []string
 	for _, a := range args {
-		if a == "" || strings.Trim(a, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%") != "" {
+		if a == "" || strings.Trim(a, plainWord) != "" {
 			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
 		}
 		out = append(out, a)
@@ -150,6 +172,9 @@ func (q *fixCommand) run(ctx context.Context, e *kit.Env, text string) error {
 	steps, err := q.read(e, text)
 	if err != nil {
 		return err
+	}
+	if name := absentProgram(q.Dir, text); name != "" {
+		return kit.Usagef("correct the path, or name the command that makes it", "there is no program %s", kit.Path(name))
 	}
 	for at, s := range steps {
 		if len(q.phases) > 0 && !q.json {
