@@ -15,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/show"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -60,7 +61,7 @@ func (s *Server) question(d *adroit.JobDetail) *questionView {
 	}
 	q := &d.Questions[0]
 	words, _ := show.Question(q, maxArtifact, 0)
-	v := &questionView{ID: q.Path, Text: words + show.RuleLine(q), Answers: shortNames(q)}
+	v := &questionView{ID: questionID(q), Text: words + show.RuleLine(q), Answers: shortNames(q)}
 	if isApproval(q) && !s.o.ModelApproves {
 		v.How = fmt.Sprintf("A person decides, in a terminal: %s, or %s. job_follow shows how it goes on. job_answer can only deny.", hint.Command("answer approve %s", d.Job.ID), hint.Command("answer deny %s WHY", d.Job.ID))
 	} else {
@@ -79,7 +80,7 @@ func (k *call) put(ctx context.Context, d *adroit.JobDetail) (sent bool, more *s
 		return false, nil, nil
 	}
 	if p.ProtocolVersion >= newRevision {
-		state, err := json.Marshal(pendingAnswer{d.Job.ID, q.Path})
+		state, err := json.Marshal(pendingAnswer{d.Job.ID, questionID(q)})
 		return false, &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"answer": form}, RequestState: string(state)}, err
 	}
 	r, err := k.req.Session.Elicit(ctx, form)
@@ -118,10 +119,14 @@ func (k *call) answered(ctx context.Context) (*sdk.CallToolResult, error) {
 	return k.run(ctx, d.Job.ID, last) // or somebody else was faster
 }
 
-// pending is the question of a job at a path, nil if it has an answer.
-func pending(d *adroit.JobDetail, path string) *jobs.Question {
+// questionID is the id of a question as clients get it, of what it asks too: at one place, a job may
+// ask about something else later.
+func questionID(q *jobs.Question) string { return q.Path + "@" + flow.Digest(q.About)[:16] }
+
+// pending is the question of a job with an id, nil if it has an answer.
+func pending(d *adroit.JobDetail, id string) *jobs.Question {
 	for i := range d.Questions {
-		if d.Questions[i].Path == path {
+		if questionID(&d.Questions[i]) == id {
 			return &d.Questions[i]
 		}
 	}

@@ -50,6 +50,12 @@ func TestJobTools(t *testing.T) {
 		if r, _ := trusting.call("job_answer", map[string]any{"job": id, "question": question.ID, "answer": "perhaps"}); !r.IsError {
 			w.Errorf("perhaps was taken: %s", words(r))
 		}
+		at, _, _ := strings.Cut(question.ID, "@")
+		for _, other := range []string{at, at + "@0123456789abcdef"} { // as if the job asked something else there
+			if r, _ := trusting.call("job_answer", map[string]any{"job": id, "question": other, "answer": "approve"}); !r.IsError || r.Meta["adroit.run/kind"] != "answered" {
+				w.Errorf("an answer to the question %q was taken: %s", other, words(r))
+			}
+		}
 		if r, _ := trusting.call("job_answer", map[string]any{"job": id, "question": question.ID, "answer": "approve"}); r.IsError {
 			w.Errorf("approving: %s", words(r))
 		}
