@@ -593,7 +593,7 @@ func brief(err error) error {
 		return e
 	}
 	if e, ok := errors.AsType[*git.ExitError](err); ok && strings.TrimSpace(e.Stderr) != "" { // one that was killed has printed nothing
-		line, _, _ := strings.Cut(strings.TrimSpace(e.Stderr), "\n")
+		line, _, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(e.Stderr), "\n\t", " "), "\n") // with the names that it is about
 		return errors.New(line)
 	}
 	return err

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 )
 
 // Record compares the tree with the snapshot, records the differences in the ledger and returns
@@ -68,7 +69,7 @@ func (s *Snapshot) record(ctx context.Context, reported []string) (changed []str
 	if s.reopened || s.follows {
 		s.nameBarred(r.Changes)
 	}
-	if err := s.nameGit(); err != nil {
+	if err := s.nameGit(ctx); err != nil {
 		return nil, err
 	}
 	s.changed = append([]string{}, changed...)
@@ -190,7 +191,7 @@ func stateOrNothing(t *rootfs.Tree, p string) (rootfs.State, error) {
 
 // nameGit notes which git directories in the workspace a command removed or made: an undo
 // leaves them as they are.
-func (s *Snapshot) nameGit() error {
+func (s *Snapshot) nameGit(ctx context.Context) error {
 	if s.reopened || s.follows {
 		return nil // what there was is not known, or nothing shows whose the difference is
 	}
@@ -235,7 +236,7 @@ func (s *Snapshot) nameGit() error {
 		}
 		err = errors.Join(err, s.Ledger.NotePartial(note))
 	}
-	return errors.Join(err, s.nameExclude(t))
+	return errors.Join(err, s.nameGitSettings(ctx, t))
 }
 
 // RepositoryRemoved returns the note about a git directory that is gone since a command began.
@@ -244,16 +245,48 @@ func RepositoryRemoved(at string) string {
 	return "the repository " + at + " was removed while a command ran, and is not put back"
 }
 
-// nameExclude records that the command changed the repository's .git/info/exclude.
-func (s *Snapshot) nameExclude(t *rootfs.Tree) error {
+// nameGitSettings records that the command changed the repository's .git/info/exclude, or what is in
+// the git directories of repositories inside of the workspace.
+func (s *Snapshot) nameGitSettings(ctx context.Context, t *rootfs.Tree) error {
 	var err error
-	if s.otherUser {
-		err = s.Ledger.NotePartial("what git ignores by core.excludesFile changed while a command ran, which an undo leaves as it is")
+	name := func(what string) {
+		err = errors.Join(err, s.Ledger.NotePartial(what+" changed while a command ran, which an undo leaves as it is"))
 	}
-	if s.reopened || s.exclude == excludeOf(t) {
+	if s.otherUser {
+		name("what git ignores by core.excludesFile")
+	}
+	if s.reopened {
 		return err
 	}
-	return errors.Join(err, s.Ledger.NotePartial(".git/info/exclude changed while a command ran, which an undo leaves as it is"))
+	if s.exclude != excludeOf(t) {
+		name(".git/info/exclude")
+	}
+	now := s.innerRefs(ctx, t)
+	for _, dir := range slices.Sorted(maps.Keys(s.inner)) {
+		if was := s.inner[dir]; now[dir] != nil && was.Dir == now[dir].Dir {
+			if moved, _, _ := was.moved(now[dir]); len(moved) > 0 {
+				name(refNames(moved) + " of the repository " + spelling.PathLine(dir))
+			}
+		}
+	}
+	return err
+}
+
+// maxInner bounds how many repositories inside of the workspace are compared.
+const maxInner = 100
+
+// innerRefs reads the references of the repositories inside of the workspace that were there before
+// the command.
+func (s *Snapshot) innerRefs(ctx context.Context, t *rootfs.Tree) map[string]*refState {
+	all := map[string]*refState{}
+	for _, p := range slices.Sorted(maps.Keys(s.repos)) {
+		if dir := path.Dir(p); dir != "." && len(all) < maxInner {
+			if now, err := s.Ledger.refsOf(ctx, path.Join(t.Dir, dir), nil, false); err == nil && now != nil {
+				all[dir] = now
+			}
+		}
+	}
+	return all
 }
 
 // Recall takes into the states before the command the files that were as the

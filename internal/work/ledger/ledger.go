@@ -200,6 +200,7 @@ func (l *Ledger) snapshot(ctx context.Context, root string, follows bool) (*Snap
 	if s.refs != nil {
 		s.refs.Began = moves
 	}
+	s.inner = s.innerRefs(ctx, t)
 	return s, s.save()
 }
 

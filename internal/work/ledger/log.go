@@ -73,7 +73,7 @@ type log struct {
 	index     *gitIndex
 	prefix    string
 	listing   *listing
-	packed    *packedRefs // guarded by mu
+	packed    map[string]*packedRefs // by file // guarded by mu
 	fault     atomic.Pointer[StorageError]
 	syncs     atomic.Int64                         // of the workspace, see SyncWorkspace
 	peeked    bool                                 // the maps have what no record has; see peek
@@ -151,7 +151,6 @@ type moveEntry struct {
 
 // packedRefs are the references of one packed-refs file.
 type packedRefs struct {
-	file   string
 	stamp  fileStamp
 	digest string
 	values map[string]string

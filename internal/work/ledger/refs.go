@@ -35,40 +35,9 @@ var operationFiles = map[string]string{
 // ownRefs are references that each work tree has for itself, about its operation in progress.
 var ownRefs = []string{"refs/bisect", "refs/worktree", "refs/rewritten"}
 
-// obeyed maps files of a git directory that git obeys, and locks that keep it from working, to
-// whether each work tree has its own. Empty ones count as absent, except locks.
-var obeyed = map[string]bool{
-	"config": false, "config.worktree": true, "commondir": true, "shallow": false, "info/attributes": false, "info/grafts": false,
-	"info/sparse-checkout": true, "objects/info/alternates": false,
-	"index.lock": true, "HEAD.lock": true, "config.lock": false, "packed-refs.lock": false, "shallow.lock": false,
-}
-
-// The directories of a git directory with programs that git runs, and with git directories inside.
-const (
-	hooksDir     = "hooks/"
-	modulesDir   = "modules/"
-	worktreesDir = "worktrees/"
-)
-
-// GitFile reports whether a recorded name is that of a file or git directory inside of the git
-// directory, and not of a reference.
-func GitFile(name string) bool {
-	_, ok := obeyed[name]
-	return ok || strings.HasPrefix(name, hooksDir) || innerGit(name) || isLock(name)
-}
-
-func innerGit(name string) bool {
-	return strings.HasPrefix(name, modulesDir) || strings.HasPrefix(name, worktreesDir)
-}
-
-func isLock(name string) bool { return strings.HasSuffix(name, ".lock") }
-
 const (
 	maxRef    = 4 << 10
 	maxPacked = 256 << 20
-
-	maxGitFile = 1 << 20
-	maxHooks   = 200
 )
 
 // A refState has the references of a repository at one moment, with the HEAD, the index and the
@@ -101,6 +70,11 @@ func (b *log) readRefs(ctx context.Context, t *rootfs.Tree, x *gitIndex, keep bo
 	if !ok {
 		return nil, nil
 	}
+	return b.refsOf(ctx, top, x, keep)
+}
+
+// refsOf is readRefs for a work tree.
+func (b *log) refsOf(ctx context.Context, top string, x *gitIndex, keep bool) (*refState, error) {
 	s := &refState{}
 	var err error
 	if s.Dir, s.Common, err = rootfs.GitDirs(top); err != nil {
@@ -140,75 +114,6 @@ func (b *log) readRefs(ctx context.Context, t *rootfs.Tree, x *gitIndex, keep bo
 	s.jobs(own, common, loose["HEAD"])
 	s.readFiles(own, common)
 	return s, nil
-}
-
-// readFiles reads the state of the files for which GitFile holds.
-func (s *refState) readFiles(own, common int) {
-	values := map[string]string{}
-	s.content = map[string][]byte{}
-	read := func(git int, name string) {
-		dir, err := rootfs.OpenBeneath(git, path.Dir(name))
-		if err != nil {
-			return
-		}
-		defer unix.Close(dir)
-		if v, b := gitFileAt(dir, path.Base(name)); v != "" {
-			values[name], s.content[name] = v, b
-		}
-	}
-	for name, each := range obeyed {
-		if each {
-			read(own, name)
-		} else {
-			read(common, name)
-		}
-	}
-	if dir, err := rootfs.OpenDirAt(common, path.Clean(hooksDir)); err == nil {
-		entries, _ := rootfs.ListAt(dir) // what cannot be read, git does not run either
-		unix.Close(dir)
-		for _, e := range entries[:min(len(entries), maxHooks)] {
-			if !strings.HasSuffix(e.Name(), ".sample") {
-				read(common, hooksDir+e.Name())
-			}
-		}
-	}
-	rootfs.EachModule(common, func(_ int, at string) { values[at] = repository })
-	if s.Only == "" {
-		rootfs.EachDir(common, path.Clean(worktreesDir), func(fd int, name string) {
-			if inUse(common, refAt(fd, "HEAD")) == "" {
-				values[worktreesDir+name] = repository
-			}
-		})
-	}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		s.Files = append(s.Files, refPair{rootfs.RawName(name), values[name]})
-	}
-}
-
-// repository is the value of a git directory.
-const repository = "repository"
-
-// gitFileAt returns the value of a file of a git directory, "" for none, and its content.
-func gitFileAt(dir int, name string) (string, []byte) {
-	st, err := rootfs.StatAt(dir, name)
-	if err != nil {
-		return "", nil
-	}
-	as := fmt.Sprintf("file %d of %d", st.Ino, st.Mtim.Nano())
-	if isLock(name) {
-		return as, nil // another lock may have the same content
-	}
-	if to, err := rootfs.LinkAt(dir, name); err == nil {
-		return "link to " + to, nil
-	}
-	b, err := rootfs.ReadAt(dir, name, maxGitFile)
-	switch {
-	case err != nil:
-		return as, nil
-	case len(bytes.TrimSpace(b)) == 0:
-		return "", nil
-	}
-	return fmt.Sprintf("%03o %s", st.Mode&0o777, rootfs.Digest(b)), b
 }
 
 func openGitDir(dir string) (int, error) {
@@ -267,23 +172,26 @@ func (b *log) readPacked(common int, s *refState, keep bool) error {
 	}
 	file, stamp := path.Join(s.Common, "packed-refs"), stampFrom(&st)
 	b.mu.Lock()
-	p := b.packed
+	p := b.packed[file]
 	b.mu.Unlock()
-	known := p != nil && p.file == file && p.stamp == stamp
+	known := p != nil && p.stamp == stamp
 	if !known || keep && !rootfs.Exists(b.blobPath(p.digest)) {
 		data, err := rootfs.ReadAt(common, "packed-refs", maxPacked)
 		if err != nil {
 			return err
 		}
-		p = &packedRefs{file: file, stamp: stamp, digest: rootfs.Digest(data), values: parsePacked(data)}
+		p = &packedRefs{stamp: stamp, digest: rootfs.Digest(data), values: parsePacked(data)}
 		if keep {
 			if err := b.Store(data); err != nil {
 				return err
 			}
 		}
 		b.mu.Lock()
-		if b.packed = nil; stamp.settled(time.Now()) {
-			b.packed = p
+		if b.packed == nil {
+			b.packed = map[string]*packedRefs{}
+		}
+		if delete(b.packed, file); stamp.settled(time.Now()) {
+			b.packed[file] = p
 		}
 		b.mu.Unlock()
 	}

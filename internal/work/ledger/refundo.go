@@ -287,23 +287,31 @@ func (b *log) lastMove(git, name string) (int, RefMove) {
 // movedMeanwhile names references that moved between the calls of a server: as a rule a person moved
 // them, and an undo would take the person's commit out of its branch.
 func movedMeanwhile(moves []RefMove) string {
+	if len(moves) == 0 {
+		return ""
+	}
+	var names []string
+	for _, m := range moves {
+		names = append(names, string(m.Name))
+	}
+	return "between two calls of a server, or after its last, these references changed, which an undo leaves, since a person may have moved them: " + refNames(names)
+}
+
+// refNames lists references in words.
+func refNames(moved []string) string {
 	const most = 10
 	var names []string
-	for i, m := range moves {
+	for i, name := range moved {
 		if i == most {
-			names = append(names, fmt.Sprintf("%d more", len(moves)-most))
+			names = append(names, fmt.Sprintf("%d more", len(moved)-most))
 			break
 		}
-		name := spelling.PathLine(string(m.Name))
-		if m.Name == IndexRef {
+		if name = spelling.PathLine(name); name == IndexRef {
 			name = "what is staged"
 		}
 		names = append(names, name)
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	return "between two calls of a server, or after its last, these references changed, which an undo leaves, since a person may have moved them: " + strings.Join(names, ", ")
+	return strings.Join(names, ", ")
 }
 
 // compareRefs finds the references that have moved. Everybody shares the git directory, even a
@@ -437,7 +445,7 @@ func (s *Snapshot) OwnGit() { s.ownGit = true }
 // Joined notes which references a command moved whose changes have been brought into
 // the workspace.
 func (s *Snapshot) Joined(ctx context.Context, t *rootfs.Tree) error {
-	if err := s.nameExclude(t); err != nil {
+	if err := s.nameGitSettings(ctx, t); err != nil {
 		return err
 	}
 	moves, partial := s.compareRefs(ctx, t)

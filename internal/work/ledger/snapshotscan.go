@@ -41,6 +41,7 @@ type Snapshot struct {
 	user      string               // see userExcludes
 	otherUser bool                 // that has changed
 	nested    []string             // repositories in the tree
+	inner     map[string]*refState // of these, by directory; nil: not known
 	repos     map[string]gitEntry  // what is named .git in the tree
 	reposNow  map[string]gitEntry  // the same when the command has ended
 	listed    []string             // names that git listed, without those of the index
