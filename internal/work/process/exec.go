@@ -229,18 +229,19 @@ func (c Cmd) argv() ([]string, error) {
 	if c.Interactive && c.Stdin != nil {
 		return nil, errors.New("a command is given its input as Stdin or through a pipe (Interactive), not both")
 	}
+	argv := c.Args
 	if c.Shell != "" {
-		return append([]string{"/bin/sh", "-c", c.Shell}, c.Args...), nil
+		argv = append([]string{"/bin/sh", "-c", c.Shell}, c.Args...)
 	}
-	if len(c.Args) == 0 || c.Args[0] == "" {
+	if len(argv) == 0 || argv[0] == "" {
 		return nil, errors.New("no command was given; name a program to run")
 	}
-	for _, a := range c.Args {
+	for _, a := range argv {
 		if strings.ContainsRune(a, 0) {
 			return nil, fmt.Errorf("the argument %q contains a NUL byte; leave it out", a)
 		}
 	}
-	return c.Args, nil
+	return argv, nil
 }
 
 // An Output is the result of a command, so far if it still runs.

@@ -124,6 +124,17 @@ func TestStartError(t *testing.T) {
 	}
 }
 
+// What no program can be given is refused by its cause, before a sandbox is looked for.
+func TestNoCommand(t *testing.T) {
+	for want, cs := range map[string][]Cmd{"no command was given": {{}, {Args: []string{""}}}, "NUL byte": {{Args: []string{"a", "b\x00"}}, {Shell: "echo \x00"}, {Shell: "x", Args: []string{"\x00"}}}} {
+		for _, c := range cs {
+			if _, err := c.argv(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q %q: %v", c.Shell, c.Args, err)
+			}
+		}
+	}
+}
+
 // Conformance 24.
 func TestEnvironmentIsScrubbed(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-secret")

@@ -46,6 +46,9 @@ func (s *Server) chooseAgents(ctx context.Context) (chosen []*agents.DynamicAgen
 		if err != nil {
 			return nil, err
 		}
+		for _, p := range all.Problems {
+			s.o.Log("not exposed: %s", p)
+		}
 		for _, a := range all.Items {
 			if a.Expose {
 				chosen = append(chosen, a.DynamicAgent)
