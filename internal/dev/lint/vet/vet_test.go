@@ -31,7 +31,7 @@ var fixtures = map[string]struct {
 		"internal/x/x.go": "package x\n\nimport \"github.com/spf13/cobra\"\n\nvar c = &cobra.Command{Use: \"jobs\"}\n\nvar s = \"see adroit jobs\"\n",
 	}, "a command of adroit in a string"},
 	"hostprograms": {map[string]string{"internal/x/x.go": "package x\n\nimport \"os/exec\"\n\nvar _ = exec.Command(\"git\")\n"}, "x.go:5:"},
-	"nilpointers": {map[string]string{"internal/x/x.go": "package x\n\nfunc f() (*int, error) { return nil, nil }\n\nfunc g() (any, error) { return f() }\n"}, "x.go:5:"},
+	"nilpointers":  {map[string]string{"internal/x/x.go": "package x\n\nfunc f() (*int, error) { return nil, nil }\n\nfunc g() (any, error) { return f() }\n"}, "x.go:5:"},
 	"onename": {map[string]string{
 		"go.mod":             "module " + project + "\n\ngo 1.26\n\nrequire golang.org/x/sys v1.0.0\n\nreplace golang.org/x/sys => ./sys\n",
 		"sys/go.mod":         "module golang.org/x/sys\n\ngo 1.24\n",
