@@ -16,7 +16,9 @@ import (
 	common "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/lock"
@@ -66,27 +68,51 @@ func (r *remote) Job(ctx context.Context, ref string) (*adroit.JobDetail, error)
 	if !errors.Is(gone, errAway) {
 		return d, gone
 	}
-	soon, stop := context.WithTimeout(ctx, callPatience)
-	defer stop()
-	v, err := r.t.c.QueryWorkflow(soon, ref, "", statusQuery)
+	w, err := r.t.c.DescribeWorkflowExecution(ctx, ref, "")
 	if err != nil {
 		return nil, gone
 	}
-	var s Status
-	if err := v.Get(&s); err != nil {
-		return nil, problem.AsError(err)
+	j, host := r.t.known(w.GetWorkflowExecutionInfo())
+	if j.Status == jobs.Interrupted {
+		soon, stop := context.WithTimeout(ctx, callPatience)
+		defer stop()
+		v, err := r.t.c.QueryWorkflow(soon, ref, "", statusQuery)
+		if err != nil {
+			return nil, gone
+		}
+		var s Status
+		if err := v.Get(&s); err != nil {
+			return nil, problem.AsError(err)
+		}
+		j.Questions = s.Questions
 	}
-	w, err := r.t.c.DescribeWorkflowExecution(ctx, ref, "")
-	if err != nil {
-		return nil, problem.AsError(err)
-	}
-	info := w.GetWorkflowExecutionInfo()
-	about := r.t.about(info.GetMemo())
-	j := &jobs.Job{ID: ref, Agent: info.GetType().GetName(), Title: about.Title, Dir: about.Dir, Status: jobs.Interrupted, Created: info.GetStartTime().AsTime(), Updated: info.GetStartTime().AsTime(), Questions: s.Questions,
-		Reason: "its host, " + s.Host + ", is away: it goes on by itself when that is back; what it has done to files, and not committed, is there alone"}
-	d = &adroit.JobDetail{Job: j, Questions: s.Questions}
-	d.Config.Engine, d.Config.Host = "temporal", s.Host
+	d = &adroit.JobDetail{Job: j, Questions: j.Questions}
+	d.Config.Engine, d.Config.Host = "temporal", host
 	return d, nil
+}
+
+// known is a job as Temporal has it, for while its host is away.
+func (t *Cluster) known(info *workflowpb.WorkflowExecutionInfo) (j *jobs.Job, host string) {
+	field := func(a temporal.SearchAttributeKeyKeyword) (v string) {
+		_ = json.Unmarshal(info.GetSearchAttributes().GetIndexedFields()[a.GetName()].GetData(), &v) // a string, or none
+		return strings.TrimPrefix(v, "-")
+	}
+	about, begun := t.about(info.GetMemo()), info.GetStartTime().AsTime()
+	j = &jobs.Job{ID: info.GetExecution().GetWorkflowId(), Agent: field(AttributeAgent), Model: field(AttributeModel), Title: about.Title, Dir: about.Dir, Created: begun, Updated: begun}
+	j.Workflow, j.Status, host = cmp.Or(j.Agent, info.GetType().GetName()), jobs.Status(field(AttributeStatus)), field(AttributeHost)
+	if info.GetCloseTime() == nil {
+		j.Status, j.Reason = jobs.Interrupted, "its host, "+host+", is away: it goes on by itself when that is back; what it has done to files, and not committed, is there alone"
+		return j, host
+	}
+	j.Finished = info.GetCloseTime().AsTime()
+	j.Updated, j.Reason = j.Finished, "its host, "+host+", is away: its answer, its events and what it has done to files are there alone"
+	switch of := info.GetStatus(); {
+	case of == enums.WORKFLOW_EXECUTION_STATUS_CANCELED, of == enums.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		j.Status = jobs.Cancelled
+	case !j.Status.Final():
+		j.Status = jobs.Failed
+	}
+	return j, host
 }
 
 // Submit has a host take the request, that of q or the one with the fewest jobs of those that
@@ -160,48 +186,34 @@ func (t *Cluster) hosts(ctx context.Context, patience time.Duration) ([]string, 
 // pollerGone is the age of a poll at which its worker is taken for gone: one lasts a minute.
 const pollerGone = 75 * time.Second
 
-// Jobs lists the jobs of all hosts. Of a host that does not answer it lists those that have
-// not ended, as far as Temporal knows them.
+// Jobs lists the jobs of all hosts, those of one that does not answer as Temporal knows them.
 func (r *remote) Jobs(ctx context.Context, o adroit.ListOptions) ([]adroit.JobSummary, error) {
-	open := map[string][]adroit.JobSummary{} // by host
-	var next []byte
-	for first := true; first || len(next) > 0; first = false {
-		page, err := r.t.c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: r.t.namespace, NextPageToken: next, PageSize: 1000, Query: fmt.Sprintf("AdroitHost IS NOT NULL AND TaskQueue = %q", r.t.queue)})
-		if err != nil {
-			return nil, problem.AsError(err)
+	known := map[string][]adroit.JobSummary{} // by host
+	seen := map[string]bool{}
+	err := r.t.executions(ctx, fmt.Sprintf("AdroitHost IS NOT NULL AND TaskQueue = %q", r.t.queue), func(info *workflowpb.WorkflowExecutionInfo) {
+		j, host := r.t.known(info)
+		known[host] = append(known[host], nil...)
+		again := seen[j.ID] // the newest of its executions is first
+		seen[j.ID] = true
+		if !again && (o.Dir == "" || o.Dir == j.Dir) && (o.Agent == "" || o.Agent == j.Agent) && (len(o.Status) == 0 || slices.Contains(o.Status, j.Status)) {
+			known[host] = append(known[host], adroit.JobSummary{Job: j})
 		}
-		next = page.NextPageToken
-		for _, e := range page.Executions {
-			field := func(name string) (v string) {
-				if f := e.GetSearchAttributes().GetIndexedFields()[name]; f != nil {
-					_ = json.Unmarshal(f.GetData(), &v) // a string
-				}
-				return v
-			}
-			host := field(AttributeHost.GetName())
-			if _, known := open[host]; !known {
-				open[host] = nil
-			}
-			about := r.t.about(e.GetMemo())
-			if e.Status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING && (o.Dir == "" || o.Dir == about.Dir) && (o.Agent == "" || o.Agent == field(AttributeAgent.GetName())) && (len(o.Status) == 0 || slices.Contains(o.Status, jobs.Interrupted)) {
-				j := &jobs.Job{ID: e.Execution.WorkflowId, Agent: field(AttributeAgent.GetName()), Model: field(AttributeModel.GetName()), Title: about.Title, Dir: about.Dir, Status: jobs.Interrupted,
-					Reason: "its host, " + host + ", does not answer", Created: e.StartTime.AsTime(), Updated: e.StartTime.AsTime()}
-				open[host] = append(open[host], adroit.JobSummary{Job: j})
-			}
-		}
+	})
+	if err != nil {
+		return nil, problem.AsError(err)
 	}
 	polling, err := r.t.hosts(ctx, 0)
 	if err != nil {
 		return nil, problem.AsError(err)
 	}
 	for _, host := range polling { // it may have jobs that were never started
-		open[host] = append(open[host], nil...)
+		known[host] = append(known[host], nil...)
 	}
 	all := []adroit.JobSummary{}
-	err = ofEach(ctx, r, slices.Sorted(maps.Keys(open)), func(c adroit.Client) ([]adroit.JobSummary, error) { return c.Jobs(ctx, o) },
+	err = ofEach(ctx, r, slices.Sorted(maps.Keys(known)), func(c adroit.Client) ([]adroit.JobSummary, error) { return c.Jobs(ctx, o) },
 		func(host string, list []adroit.JobSummary, away bool) {
 			if away {
-				list = open[host]
+				list = known[host]
 			}
 			all = append(all, list...)
 		})
@@ -220,6 +232,10 @@ func (r *remote) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
 	j, err := r.Client.Cancel(ctx, ref)
 	if !errors.Is(err, errAway) {
 		return j, err
+	}
+	if w, err := r.t.c.DescribeWorkflowExecution(ctx, ref, ""); err == nil && w.GetWorkflowExecutionInfo().GetCloseTime() != nil {
+		j, _ := r.t.known(w.GetWorkflowExecutionInfo())
+		return nil, problem.AsError(fmt.Errorf("%s: %w: %s", ref, jobs.ErrFinal, j.Status.Words()))
 	}
 	if err := r.t.Cancel(ctx, ref); err != nil {
 		return nil, problem.AsError(err)

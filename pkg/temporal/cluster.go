@@ -24,6 +24,7 @@ import (
 
 	common "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -381,23 +382,28 @@ func (t *Cluster) find(ctx context.Context, ref string) (string, error) {
 // awayHosts are the hosts of the jobs that Temporal still knows, without those that poll.
 func (t *Cluster) awayHosts(ctx context.Context, polling []string) ([]string, error) {
 	known := map[string]bool{}
+	err := t.executions(ctx, fmt.Sprintf("AdroitHost IS NOT NULL AND TaskQueue = %q", t.queue), func(info *workflowpb.WorkflowExecutionInfo) {
+		if _, host := t.known(info); host != "" && !slices.Contains(polling, host) {
+			known[host] = true
+		}
+	})
+	return slices.Sorted(maps.Keys(known)), err
+}
+
+// executions gives take the executions that a query of Temporal's list finds: those that are open, then the
+// newest first.
+func (t *Cluster) executions(ctx context.Context, query string, take func(*workflowpb.WorkflowExecutionInfo)) error {
 	for next, first := []byte(nil), true; first || len(next) > 0; first = false {
-		page, err := t.c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: t.namespace, NextPageToken: next, PageSize: 1000, Query: fmt.Sprintf("AdroitHost IS NOT NULL AND TaskQueue = %q", t.queue)})
+		page, err := t.c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: t.namespace, NextPageToken: next, PageSize: 1000, Query: query})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		next = page.NextPageToken
 		for _, e := range page.Executions {
-			var host string
-			if f := e.GetSearchAttributes().GetIndexedFields()[AttributeHost.GetName()]; f != nil {
-				_ = json.Unmarshal(f.GetData(), &host) // a string
-			}
-			if host != "" && !slices.Contains(polling, host) {
-				known[host] = true
-			}
+			take(e)
 		}
 	}
-	return slices.Sorted(maps.Keys(known)), nil
+	return nil
 }
 
 // errAway is a host that does not answer.

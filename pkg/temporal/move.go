@@ -104,12 +104,9 @@ type unseen struct {
 // past reads the histories of all executions of a job, the oldest first.
 func (t *Cluster) past(ctx context.Context, id string) (*past, error) {
 	var all []*workflowpb.WorkflowExecutionInfo
-	for next, first := []byte(nil), true; first || len(next) > 0; first = false {
-		page, err := t.c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: t.namespace, NextPageToken: next, PageSize: 1000, Query: fmt.Sprintf("RootWorkflowId = %q", id)})
-		if err != nil {
-			return nil, err
-		}
-		all, next = append(all, page.Executions...), page.NextPageToken
+	err := t.executions(ctx, fmt.Sprintf("RootWorkflowId = %q", id), func(e *workflowpb.WorkflowExecutionInfo) { all = append(all, e) })
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(all, func(a, b *workflowpb.WorkflowExecutionInfo) int {
 		return a.GetStartTime().AsTime().Compare(b.GetStartTime().AsTime())

@@ -804,6 +804,20 @@ func TestHosts(t *testing.T) {
 	}
 	second, _ = r.workFor("other", "helper")
 	r.ended(s.Job.ID, jobs.Done)
+
+	// It goes away after the end: the other one's worker knows that, and has the job in lists.
+	r.kill(second)
+	j, err = r.Job(t.Context(), s.Job.ID)
+	if err != nil || j.Job.Status != jobs.Done || j.Job.Finished.IsZero() || !strings.Contains(j.Job.Reason, host) {
+		t.Errorf("%+v, %v", j, err)
+	}
+	list, err = r.Jobs(t.Context(), adroit.ListOptions{Status: jobs.Ended()})
+	if err != nil || len(list) != 2 || list[0].ID != s.Job.ID || list[0].Status != jobs.Done {
+		t.Errorf("while its host is away, the list is %+v, %v", list, err)
+	}
+	if _, err := r.Cancel(t.Context(), s.Job.ID); !errors.Is(err, jobs.ErrFinal) {
+		t.Errorf("the end of a job that has ended was asked for: %v", err)
+	}
 }
 
 // TestTerminate ends the workflow of a job in Temporal itself: its host records that.
