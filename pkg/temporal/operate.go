@@ -345,8 +345,29 @@ func (c *checkup) stuck(ctx context.Context, t *Cluster) (n int, err error) {
 }
 
 // attributes registers the search attributes that a cluster lacks: a workflow that sets one
-// which is not registered would fail its task for ever.
+// which is not registered would fail its task for ever. A server registers what two ask for at the same
+// moment twice, and returns either value from then on: they take turns.
 func (t *Cluster) attributes(ctx context.Context) error {
+	o := client.StartWorkflowOptions{ID: "adroit.attributes", TaskQueue: "adroit.doctor", WorkflowExecutionTimeout: attributesPatience, WorkflowExecutionErrorWhenAlreadyStarted: true}
+	turn, err := t.c.ExecuteWorkflow(ctx, o, o.ID) // nobody runs it
+	for ; errors.As(err, new(*serviceerror.WorkflowExecutionAlreadyStarted)); turn, err = t.c.ExecuteWorkflow(ctx, o, o.ID) {
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("taking its turn at the search attributes of Temporal: %w", err)
+	}
+	err = t.register(ctx)
+	if e := t.c.TerminateWorkflow(context.WithoutCancel(ctx), turn.GetID(), turn.GetRunID(), "its turn is over"); err == nil && e != nil {
+		err = fmt.Errorf("ending its turn at the search attributes of Temporal: %w", e)
+	}
+	return err
+}
+
+func (t *Cluster) register(ctx context.Context) error {
 	list, err := t.c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: t.namespace})
 	if err != nil {
 		return fmt.Errorf("looking at the search attributes of Temporal: %w", err)
@@ -365,6 +386,21 @@ func (t *Cluster) attributes(ctx context.Context) error {
 		if err != nil {
 			return problem.WithHint(fmt.Errorf("registering the search attributes of jobs: %w", err), "an operator of the cluster adds AdroitStatus, AdroitHost, AdroitAgent and AdroitModel of type Keyword, and AdroitCost of type Double: temporal operator search-attribute create")
 		}
+	}
+	d, err := t.describe(ctx)
+	if err != nil {
+		return err
+	}
+	seen, twice := map[string]bool{}, []string{}
+	for _, name := range d.GetConfig().GetCustomSearchAttributeAliases() {
+		if seen[name] && strings.HasPrefix(name, "Adroit") {
+			twice = append(twice, name)
+		}
+		seen[name] = true
+	}
+	if slices.Sort(twice); len(twice) > 0 {
+		return problem.WithHint(fmt.Errorf("the namespace %s has search attributes twice, and returns either value of a job: %s", t.namespace, strings.Join(twice, ", ")),
+			"when no job is open: temporal operator search-attribute remove --yes --name "+strings.Join(twice, " --name "))
 	}
 	return t.usable(ctx)
 }

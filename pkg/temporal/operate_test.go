@@ -26,6 +26,7 @@ import (
 	"time"
 
 	common "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/proxy"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -37,6 +38,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/config"
@@ -189,6 +191,41 @@ func TestDoctor(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it lacks %q:\n%s", want, &out)
 		}
+	}
+
+	// Workers of a new namespace begin at the same moment.
+	if _, err := c.WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{Namespace: "new", WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	at := config.Temporal{Address: r.address, Namespace: "new"}
+	own, err := Dial(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	until(t, func() error {
+		_, err := own.c.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: at.Namespace})
+		return err
+	})
+	errs := make(chan error)
+	for range 8 {
+		go func() { errs <- own.attributes(t.Context()) }()
+	}
+	for range 8 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	n, err := c.WorkflowService().DescribeNamespace(t.Context(), &workflowservice.DescribeNamespaceRequest{Namespace: "new"})
+	if got := n.GetConfig().GetCustomSearchAttributeAliases(); err != nil || len(got) != 5 {
+		t.Errorf("they have registered %v, %v", got, err)
+	}
+	// Those of an earlier version registered some of them twice.
+	for _, field := range []string{"Double01", "Double02", "Double03"} { // one is taken
+		_, _ = c.WorkflowService().UpdateNamespace(t.Context(), &workflowservice.UpdateNamespaceRequest{Namespace: "new", Config: &namespace.NamespaceConfig{CustomSearchAttributeAliases: map[string]string{field: "AdroitCost"}}})
+	}
+	if out.Reset(); doctor(t.Context(), &out, at) == nil || !strings.Contains(out.String(), "search attributes twice, and returns either value of a job: AdroitCost") {
+		t.Errorf("it names none that is there twice:\n%s", &out)
 	}
 	out.Reset()
 	bad.Address = "127.0.0.1:1"
