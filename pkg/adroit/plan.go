@@ -79,7 +79,7 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 	}
 	for _, label := range r.Labels {
 		if !slices.Contains(rt.o.Labels, label) {
-			return nil, problem.Invalidf("a host gets it by temporal.labels of its configuration", "the request asks for a host with the label %q, and %s has %s", label, cmp.Or(r.Host, "this one"), cmp.Or(strings.Join(rt.o.Labels, ", "), "none"))
+			return nil, problem.Invalidf("a host gets it by temporal.labels of its configuration", "the request asks for a host with the label %q, and the host has %s", label, cmp.Or(strings.Join(rt.o.Labels, ", "), "none"))
 		}
 	}
 	if ctx.Err() != nil {

@@ -189,7 +189,7 @@ type Started struct {
 	Config   JobConfig          `json:"config"`
 	Worktree *worktree.Worktree `json:"worktree,omitempty"`
 	Queue    int                `json:"queue,omitempty"`  // its position, if it has to wait for a place
-	Sandbox  string             `json:"sandbox"`          // the level at which its commands are confined; unused if it opens no workspace
+	Sandbox  string             `json:"sandbox"`          // the level at which its commands are confined; unused if it opens no workspace, empty where its host alone knows it
 	Others   []string           `json:"others,omitempty"` // other jobs that run in its directory, or around or below it
 }
 

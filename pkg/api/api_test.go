@@ -89,6 +89,10 @@ func TestRefusedRequests(t *testing.T) {
 	if _, err := api.NewClient(gone.URL, gone.Client()).Jobs(t.Context(), adroit.ListOptions{}); !errors.As(err, new(*problem.Error)) {
 		t.Errorf("an answer that is none of the interface: %v", err)
 	}
+	gone.Close()
+	if _, err := api.NewClient(gone.URL, gone.Client()).Jobs(t.Context(), adroit.ListOptions{}); err == nil || !strings.HasPrefix(err.Error(), gone.URL+": dial tcp") {
+		t.Errorf("a server that has ended: %v", err)
+	}
 }
 
 // recordsOptions is a client that records how its events are asked for.

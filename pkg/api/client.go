@@ -41,7 +41,8 @@ type client struct {
 
 var _ adroit.Client = (*client)(nil)
 
-// NewClient returns a client of the handler at base, such as http://127.0.0.1:8000.
+// NewClient returns a client of the handler at base, such as http://127.0.0.1:8000. Without base, errors
+// are those of h's transport, which is then not that of a network.
 func NewClient(base string, h *http.Client) adroit.Client {
 	return &client{strings.TrimSuffix(base, "/"), h}
 }
@@ -88,8 +89,14 @@ func (c *client) post(ctx context.Context, path string, in any) (*http.Request, 
 // lost is the error of a call whose answer did not come: the cause why ctx
 // ended, if it has.
 func (c *client) lost(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	sent := new(url.Error)
+	switch {
+	case ctx.Err() != nil:
 		err = context.Cause(ctx)
+	case errors.As(err, &sent) && c.base == "":
+		err = sent.Err
+	case errors.As(err, &sent): // not the route, which nobody has typed
+		err = fmt.Errorf("%s: %w", c.base, sent.Err)
 	}
 	return problem.AsError(err)
 }

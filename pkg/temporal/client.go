@@ -23,6 +23,7 @@ import (
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/lock"
 	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -51,7 +52,7 @@ func (r *remote) Start(ctx context.Context, ref string, o adroit.StartOptions) (
 	if err != nil {
 		return nil, err
 	}
-	return &adroit.Started{Job: d.Job, Config: d.Config, Worktree: d.Worktree, Sandbox: "unknown"}, nil
+	return &adroit.Started{Job: d.Job, Config: d.Config, Worktree: d.Worktree}, nil // its host knows the sandbox
 }
 
 // Job implements [adroit.JobReader]. Of a job whose host is away it has what its workflow knows,
@@ -125,25 +126,49 @@ func (r *remote) Submit(ctx context.Context, q adroit.Request) (*adroit.Submitte
 			return nil, problem.AsError(err)
 		}
 	}
-	var refused, absent error
+	first := new(problem.Error) // of the hosts' refusals
+	var texts []string
+	by := map[string][]string{} // hosts by text
 	for _, host := range hosts {
 		q.Engine, q.Host = "temporal", host
-		s, err := r.t.on(host).Submit(ctx, q)
-		switch {
-		case err == nil:
+		s, err := r.submit(ctx, q)
+		if err == nil {
 			return s, nil
-		case ctx.Err() != nil:
+		}
+		if ctx.Err() != nil {
 			return nil, problem.AsError(context.Cause(ctx))
-		case errors.Is(err, errAway):
-			absent = cmp.Or(absent, err)
-		default:
-			refused = cmp.Or(refused, err)
+		}
+		p := problem.AsError(err)
+		if len(texts) == 0 || errors.Is(first, errAway) { // one that answers says more
+			first = p
+		}
+		if by[p.Message] = append(by[p.Message], host); len(by[p.Message]) == 1 {
+			texts = append(texts, p.Message)
 		}
 	}
-	if err := cmp.Or(refused, absent); err != nil {
-		return nil, problem.AsError(err)
+	if len(hosts) == 0 {
+		return nil, problem.WithHint(errors.New("no worker polls Temporal: nobody can take the job"), hint.Command("worker")+" makes this machine one")
 	}
-	return nil, problem.WithHint(errors.New("no worker polls Temporal: nobody can take the job"), hint.Command("worker")+" makes this machine one")
+	all := *first
+	for i, text := range texts {
+		if len(hosts) > 1 {
+			text = strings.Join(by[text], ", ") + ": " + text
+		}
+		texts[i] = text
+	}
+	all.Message = strings.Join(texts, "; ")
+	return nil, &all
+}
+
+// submit has the host of a request take it.
+func (r *remote) submit(ctx context.Context, q adroit.Request) (*adroit.Submitted, error) {
+	s, err := r.t.on(q.Host).Submit(ctx, q)
+	if errors.Is(err, errAway) {
+		if hosts, e := r.t.everyHost(ctx); e == nil && !slices.Contains(hosts, q.Host) {
+			err = problem.Invalidf("those that poll or have jobs: "+cmp.Or(strings.Join(hosts, ", "), "none"), "Temporal knows no host %s%s", q.Host, spelling.DidYouMean(q.Host, hosts))
+		}
+	}
+	return s, err
 }
 
 // submitPatience bounds a request's wait for a first worker.

@@ -259,7 +259,7 @@ func (t *Cluster) Client() adroit.Client {
 
 // on is a client of one host.
 func (t *Cluster) on(host string) adroit.Client {
-	return api.NewClient("http://temporal", &http.Client{Transport: transport{t, host}})
+	return api.NewClient("", &http.Client{Transport: transport{t, host}})
 }
 
 // transport carries calls to hosts by workflows, so that Temporal keeps who called what.

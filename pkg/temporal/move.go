@@ -65,10 +65,10 @@ func (r *remote) move(ctx context.Context, ref string, o adroit.RetryOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	s, err := r.t.on(o.Host).Submit(ctx, q)
+	s, err := r.submit(ctx, q)
 	if p := new(problem.Error); q.Base != "" && errors.As(err, &p) && p.Kind == problem.NotFound { // of the commit, or of what the next one misses, too
 		if q, err = known.request(id, from, o, false); err == nil {
-			s, err = r.t.on(o.Host).Submit(ctx, q)
+			s, err = r.submit(ctx, q)
 		}
 	}
 	if err != nil {

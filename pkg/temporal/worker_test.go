@@ -1076,13 +1076,23 @@ func TestPlacement(t *testing.T) {
 	if n, err := r.ForgetFailures(t.Context(), adroit.FailureQuery{}); err != nil || n != 0 {
 		t.Errorf("forgetting on two hosts: %d, %v", n, err)
 	}
-	for _, args := range [][]string{{"--label", "data", "--label", "other"}, {"--host", host, "--label", "data"}} {
-		if _, shown := run(2, args...); !strings.Contains(shown, "asks for a host with the label") {
-			t.Errorf("%q: %s", args, shown)
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{`asks for a host with the label "data", and the host has other`, []string{"--label", "data", "--label", "other"}},
+		{r.host + `: the request asks for a host with the label "other"`, []string{"--label", "data", "--label", "other"}},
+		{`asks for a host with the label "none", and the host has `, []string{"--label", "none"}},
+		{`the request asks for a host with the label "data", and the host has other`, []string{"--host", host, "--label", "data"}},
+		{"Temporal knows no host " + host + `x (did you mean "` + host + `"?)`, []string{"--host", host + "x"}},
+	} {
+		if _, shown := run(2, c.args...); !strings.Contains(shown, c.want) {
+			t.Errorf("%q: %s", c.args, shown)
 		}
 	}
-	if _, shown := run(1, "--host", "nowhere"); !strings.Contains(shown, "nowhere") {
-		t.Errorf("a host that is not there: %s", shown)
+	r.kill(second)
+	if _, shown := run(1, "--host", host); !strings.HasPrefix(shown, "adroit: error: the host "+host+": it does not answer") {
+		t.Errorf("a host that is away: %s", shown)
 	}
 }
 

@@ -247,7 +247,11 @@ func (s *session) header(ctx context.Context, started *adroit.Started) {
 	model += s.window(ctx, started) + show.Outside(j.Model)
 	place := show.Place(&adroit.JobDetail{Job: j, Worktree: started.Worktree}, s.e.Home)
 	w := s.e.Screen()
-	cells := []string{fmt.Sprintf("job %s", j.ID), j.Agent, model, "sandbox " + started.Sandbox, place}
+	cells := []string{fmt.Sprintf("job %s", j.ID), j.Agent, model}
+	if started.Sandbox != "" {
+		cells = append(cells, "sandbox "+started.Sandbox)
+	}
+	cells = append(cells, place)
 	if c := started.Config; c.Engine != "" {
 		cells = append(cells, "on "+c.Engine+", which goes on by itself; steps on "+c.Host)
 	}
