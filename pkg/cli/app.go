@@ -400,7 +400,7 @@ func (a *app) connect(ctx context.Context) error {
 	}
 	cluster, err := a.Program.Engine(ctx, at)
 	if err != nil { // and cluster may be a nil pointer
-		return kit.Fail(fmt.Errorf("connecting to Temporal at %s: %w", at.Address, err), cmp.Or(problem.Hint(err), "temporal.address in the configuration, or TEMPORAL_ADDRESS, names another one; temporal server start-dev starts one on this machine"))
+		return kit.Fail(fmt.Errorf("connecting to Temporal at %s: %w", at.Address, err), problem.Hint(err))
 	}
 	a.cluster = cluster
 	return nil

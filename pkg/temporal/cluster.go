@@ -13,6 +13,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -57,7 +58,10 @@ type Cluster struct {
 
 // Dial connects to the frontend that at names, and to the keys and the store of payloads.
 func Dial(ctx context.Context, at config.Temporal) (*Cluster, error) {
-	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
+	if _, _, err := net.SplitHostPort(strings.TrimPrefix(at.Address, "dns:///")); err != nil {
+		return nil, problem.Invalidf("for example temporal.example.com:7233", "temporal.address has to be HOST:PORT: %v", err)
+	}
+	soon, stop := context.WithTimeout(ctx, 10*time.Second)
 	defer stop()
 	t := &Cluster{namespace: at.Namespace, queue: Queue, store: &store{dir: at.Store}, build: thisBuild}
 	var err error
@@ -74,11 +78,11 @@ func Dial(ctx context.Context, at config.Temporal) (*Cluster, error) {
 	if o.Credentials, err = apiKey(at); err != nil {
 		return nil, err
 	}
-	if t.c, err = client.DialContext(ctx, o); err != nil {
-		return nil, err
+	if t.c, err = client.DialContext(soon, o); err != nil {
+		return nil, unreached(ctx, strings.TrimPrefix(at.Address, "dns:///"), o.ConnectionOptions.TLS, err)
 	}
 	if at.Store != "" {
-		d, err := t.describe(ctx)
+		d, err := t.describe(soon)
 		if err != nil {
 			t.c.Close()
 			return nil, err
@@ -96,6 +100,27 @@ func (t *Cluster) options(worker bool) client.Options {
 		FailureConverter: temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{DataConverter: data, EncodeCommonAttributes: t.keys != nil}),
 		ExternalStorage:  converter.ExternalStorage{Drivers: []converter.StorageDriver{t.store}, DriverSelector: t.store, PayloadSizeThreshold: storedFrom},
 	}
+}
+
+// unreached explains why there is no connection: the SDK's err is that of the last of its attempts, or of none.
+func unreached(ctx context.Context, address string, secure *tls.Config, err error) error {
+	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
+	defer stop()
+	c, gone := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if gone != nil {
+		return problem.WithHint(gone, "temporal.address in the configuration, or TEMPORAL_ADDRESS, names another one; temporal server start-dev starts one on this machine")
+	}
+	defer c.Close()
+	if secure == nil {
+		return problem.WithHint(err, "a server with TLS needs temporal.tls: {enabled: true}; temporal.address, or TEMPORAL_ADDRESS, names another one")
+	}
+	if secure = secure.Clone(); secure.ServerName == "" {
+		secure.ServerName, _, _ = net.SplitHostPort(address) // it was connected to
+	}
+	if refused := tls.Client(c, secure).HandshakeContext(ctx); refused != nil {
+		return problem.WithHint(refused, "temporal.tls has ca, the authority that signs, and server_name, if it differs from that of temporal.address; a server without TLS needs neither temporal.tls nor a key")
+	}
+	return problem.WithHint(err, "if the server asks for a certificate of this client, temporal.tls has cert and key; temporal.api_key_file has the key for an API")
 }
 
 func (t *Cluster) describe(ctx context.Context) (*workflowservice.DescribeNamespaceResponse, error) {

@@ -30,6 +30,7 @@ import (
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/config"
 )
@@ -260,8 +261,10 @@ func (c *checkup) check(ctx context.Context, at config.Temporal) {
 		c.is("retention", err, "")
 	}
 	hosts, err := t.hosts(ctx, 0)
-	if c.is("workers", err, "%d hosts poll: %s", len(hosts), strings.Join(hosts, ", ")) && len(hosts) == 0 {
-		c.line("warn", "workers", "jobs wait for one: %s", hint.Command("worker"))
+	if err == nil && len(hosts) == 0 {
+		c.line("warn", "workers", "no host polls, and jobs wait for one: %s", hint.Command("worker"))
+	} else {
+		c.is("workers", err, "%s: %s", spelling.Plural(len(hosts), "host"), strings.Join(hosts, ", "))
 	}
 	if err := c.versions(ctx, t); err != nil {
 		c.is("versions", err, "")

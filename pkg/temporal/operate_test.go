@@ -40,6 +40,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -116,25 +117,34 @@ func TestTLS(t *testing.T) {
 		}
 		return err
 	})
-	for name, spoil := range map[string]func(*config.Temporal){
-		"no TLS":             func(at *config.Temporal) { at.TLS, at.APIKeyFile = config.TemporalTLS{}, "" },
-		"another authority":  func(at *config.Temporal) { at.TLS.CA = r.file("other.crt") },
-		"another client":     func(at *config.Temporal) { at.TLS.Cert, at.TLS.Key = r.file("other.crt"), r.file("other.key") },
-		"another name":       func(at *config.Temporal) { at.TLS.ServerName = "" },
-		"no key":             func(at *config.Temporal) { at.APIKeyFile = "" },
-		"another key":        func(at *config.Temporal) { at.APIKeyFile, at.APIKey = "", "loud" },
-		"a key without file": func(at *config.Temporal) { at.APIKeyFile = r.file("absent") },
-		"half a pair":        func(at *config.Temporal) { at.TLS.Key = "" },
-		"no certificates":    func(at *config.Temporal) { at.TLS.CA = r.file("api.key") },
+	for _, c := range []struct {
+		name, want string
+		spoil      func(*config.Temporal)
+	}{
+		{"no TLS", "a server with TLS needs temporal.tls", func(at *config.Temporal) { at.TLS, at.APIKeyFile = config.TemporalTLS{}, "" }},
+		{"TLS for a plain server", "a server without TLS needs neither", func(at *config.Temporal) { at.Address = r.address }},
+		{"another authority", "signed by unknown authority", func(at *config.Temporal) { at.TLS.CA = r.file("other.crt") }},
+		{"another client", "temporal.tls has cert and key", func(at *config.Temporal) { at.TLS.Cert, at.TLS.Key = r.file("other.crt"), r.file("other.key") }},
+		{"another name", "x509: cannot validate certificate for 127.0.0.1", func(at *config.Temporal) { at.TLS.ServerName = "" }},
+		{"no key", "no key", func(at *config.Temporal) { at.APIKeyFile = "" }},
+		{"another key", "no key", func(at *config.Temporal) { at.APIKeyFile, at.APIKey = "", "loud" }},
+		{"a key without file", "temporal.api_key_file", func(at *config.Temporal) { at.APIKeyFile = r.file("absent") }},
+		{"half a pair", "name both, or neither", func(at *config.Temporal) { at.TLS.Key = "" }},
+		{"no certificates", "it has certificates in PEM", func(at *config.Temporal) { at.TLS.CA = r.file("api.key") }},
+		{"nobody listens", "connect: connection refused", func(at *config.Temporal) { at.Address = "127.0.0.1:1" }},
+		{"no such host", "lookup nowhere.invalid", func(at *config.Temporal) { at.Address = "nowhere.invalid:7233" }},
+		{"no port", "HOST:PORT: address 127.0.0.1: missing port", func(at *config.Temporal) { at.Address = "127.0.0.1" }},
+		{"a URL", "HOST:PORT: address http://127.0.0.1:7233: too many colons", func(at *config.Temporal) { at.Address = "http://127.0.0.1:7233" }},
 	} {
 		at := good
-		spoil(&at)
-		ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
-		if c, err := Dial(ctx, at); err == nil {
-			c.Close()
-			t.Errorf("%s: it is connected", name)
+		c.spoil(&at)
+		own, err := Dial(t.Context(), at)
+		if err == nil {
+			own.Close()
 		}
-		stop()
+		if shown := fmt.Sprint(err, "\n", problem.Hint(err)); err == nil || !strings.Contains(shown, c.want) {
+			t.Errorf("%s: %s", c.name, shown)
+		}
 	}
 }
 
@@ -155,7 +165,7 @@ func TestDoctor(t *testing.T) {
 		}
 		return nil
 	})
-	for _, want := range []string{"ok     address", "ok     search attributes", "ok     key                " + id, "ok     payloads", "ok     clock", "ok     jobs", "jobs wait for one: adroit worker"} {
+	for _, want := range []string{"ok     address", "ok     search attributes", "ok     key                " + id, "ok     payloads", "ok     clock", "ok     jobs", "warn   workers            no host polls, and jobs wait for one: adroit worker"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it lacks %q:\n%s", want, &out)
 		}

@@ -893,7 +893,7 @@ func TestCommands(t *testing.T) {
 	command(0, "cancelled", "jobs", "cancel", second)
 	command(0, "removed", "jobs", "rm", second)
 	command(2, "no such job", "jobs", "show", second)
-	command(0, "1 hosts poll: "+r.host, "worker", "doctor")
+	command(0, "ok     workers            1 host: "+r.host, "worker", "doctor")
 	command(0, "", "config", "set", "temporal.key_file", r.file("keys"))
 	command(1, "is not there\nadroit: hint: adroit worker key makes it", "jobs", "list", "--all")
 	command(0, "has the key", "worker", "key")
