@@ -81,14 +81,12 @@ func Dial(ctx context.Context, at config.Temporal) (*Cluster, error) {
 	if t.c, err = client.DialContext(soon, o); err != nil {
 		return nil, unreached(ctx, strings.TrimPrefix(at.Address, "dns:///"), o.ConnectionOptions.TLS, err)
 	}
-	if at.Store != "" {
-		d, err := t.describe(soon)
-		if err != nil {
-			t.c.Close()
-			return nil, err
-		}
-		t.store.namespace = d.GetNamespaceInfo().GetId()
+	d, err := t.describe(soon)
+	if lacks := errors.As(err, new(*serviceerror.NamespaceNotFound)); lacks || err != nil && at.Store != "" { // else it may be a key that may not look
+		t.c.Close()
+		return nil, err
 	}
+	t.store.namespace = d.GetNamespaceInfo().GetId()
 	return t, nil
 }
 
@@ -125,7 +123,10 @@ func unreached(ctx context.Context, address string, secure *tls.Config, err erro
 
 func (t *Cluster) describe(ctx context.Context) (*workflowservice.DescribeNamespaceResponse, error) {
 	d, err := t.c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: t.namespace})
-	if err != nil {
+	switch {
+	case errors.As(err, new(*serviceerror.NamespaceNotFound)):
+		return nil, problem.WithHint(err, "temporal operator namespace create --namespace "+t.namespace+" makes it; temporal.namespace, or TEMPORAL_NAMESPACE, names another one")
+	case err != nil:
 		return nil, fmt.Errorf("looking at the namespace %s of Temporal: %w", t.namespace, err)
 	}
 	return d, nil

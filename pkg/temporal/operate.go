@@ -233,7 +233,7 @@ func doctor(ctx context.Context, out io.Writer, at config.Temporal) error {
 
 func (c *checkup) check(ctx context.Context, at config.Temporal) {
 	t, err := Dial(ctx, at)
-	if !c.is("address", err, "%s answers%s", at.Address, map[bool]string{true: ", over TLS"}[at.TLS.Enabled]) {
+	if !c.is("connection", err, "%s answers%s", at.Address, map[bool]string{true: ", over TLS"}[at.TLS.Enabled]) {
 		return
 	}
 	defer t.Close()

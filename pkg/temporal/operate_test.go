@@ -133,6 +133,7 @@ func TestTLS(t *testing.T) {
 		{"no certificates", "it has certificates in PEM", func(at *config.Temporal) { at.TLS.CA = r.file("api.key") }},
 		{"nobody listens", "connect: connection refused", func(at *config.Temporal) { at.Address = "127.0.0.1:1" }},
 		{"no such host", "lookup nowhere.invalid", func(at *config.Temporal) { at.Address = "nowhere.invalid:7233" }},
+		{"no such namespace", "temporal operator namespace create --namespace shop", func(at *config.Temporal) { at.Namespace = "shop" }},
 		{"no port", "HOST:PORT: address 127.0.0.1: missing port", func(at *config.Temporal) { at.Address = "127.0.0.1" }},
 		{"a URL", "HOST:PORT: address http://127.0.0.1:7233: too many colons", func(at *config.Temporal) { at.Address = "http://127.0.0.1:7233" }},
 	} {
@@ -165,7 +166,7 @@ func TestDoctor(t *testing.T) {
 		}
 		return nil
 	})
-	for _, want := range []string{"ok     address", "ok     search attributes", "ok     key                " + id, "ok     payloads", "ok     clock", "ok     jobs", "warn   workers            no host polls, and jobs wait for one: adroit worker"} {
+	for _, want := range []string{"ok     connection", "ok     search attributes", "ok     key                " + id, "ok     payloads", "ok     clock", "ok     jobs", "warn   workers            no host polls, and jobs wait for one: adroit worker"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it lacks %q:\n%s", want, &out)
 		}
@@ -239,7 +240,7 @@ func TestDoctor(t *testing.T) {
 	}
 	out.Reset()
 	bad.Address = "127.0.0.1:1"
-	if err := doctor(t.Context(), &out, bad); err == nil || !strings.Contains(out.String(), "fault  address") {
+	if err := doctor(t.Context(), &out, bad); err == nil || !strings.Contains(out.String(), "fault  connection") {
 		t.Errorf("nobody listens: %v\n%s", err, &out)
 	}
 }
