@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -85,10 +86,13 @@ type (
 // Work performs the steps of a host's jobs until ctx ends: see [NewWorker]. data is the data
 // directory, which keeps the name of the host; host is that name for a directory that has none.
 func (t *Cluster) Work(ctx context.Context, rt *adroit.Runtime, data, host string, ready func(host string)) error {
-	name, err := hostName(data, host)
-	if err == nil {
-		err = t.attributes(ctx)
+	if err := t.attributes(ctx); err != nil {
+		return err
 	}
+	if err := t.unused(ctx, data, host); err != nil {
+		return err
+	}
+	name, err := hostName(data, host)
 	if err != nil {
 		return err
 	}
@@ -133,6 +137,19 @@ func (t *Cluster) Work(ctx context.Context, rt *adroit.Runtime, data, host strin
 	return nil
 }
 
+// unused refuses the name of a host that is there for a data directory that has none: each would be given
+// steps of jobs that the other one has.
+func (t *Cluster) unused(ctx context.Context, data, host string) error {
+	if _, err := os.Stat(filepath.Join(data, "host")); host == "" || err == nil {
+		return nil
+	}
+	known, err := t.everyHost(ctx)
+	if err == nil && slices.Contains(known, host) {
+		err = problem.Invalidf("take another name, or the data directory of that host (ADROIT_HOME)", "there is a host %s, and %s is not its data directory", host, data)
+	}
+	return err
+}
+
 // hostName is the name that a data directory has for ever, made where it has none.
 func hostName(data, host string) (string, error) {
 	file, given := filepath.Join(data, "host"), host
@@ -153,8 +170,8 @@ func hostName(data, host string) (string, error) {
 		rand.Read(b) // never fails: see its documentation
 		host = machine + "-" + strings.ToLower(base32.StdEncoding.EncodeToString(b))
 	}
-	if strings.ContainsAny(host, "/ \t\n") || host == Queue {
-		return "", problem.Invalidf("letters, digits and - will do", "%q cannot be the name of a host", host)
+	if strings.ContainsAny(host, "/ \t\n") || host == Queue || len(host) > mostName {
+		return "", problem.Invalidf(fmt.Sprintf("letters, digits and -, at most %d, will do", mostName), "%q cannot be the name of a host", host)
 	}
 	err := rootfs.MkdirAll(data)
 	if err == nil {
@@ -165,6 +182,9 @@ func hostName(data, host string) (string, error) {
 	}
 	return host, err
 }
+
+// mostName bounds the name of a host: a server polls nothing under one of more than 1,000 bytes.
+const mostName = 200
 
 // NewWorker returns a worker with the Runtime of a host. Start begins its work.
 func NewWorker(ctx context.Context, c client.Client, rt *adroit.Runtime, o Options) (*Worker, error) {
@@ -481,7 +501,7 @@ func (w *Worker) openJob(ctx context.Context, o opening) (*opened, error) {
 		size += len(sig.Value)
 	}
 	if most := w.most(); size > most {
-		return nil, temporal.NewNonRetryableApplicationError("the job begins with what is attached and what it remembers: "+tooBig(size, most), failedType, nil)
+		return nil, temporal.NewNonRetryableApplicationError("the job begins with its prompt, what is attached and what it remembers: "+tooBig(size, most), failedType, nil)
 	}
 	return out, nil
 }

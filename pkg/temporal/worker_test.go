@@ -856,6 +856,11 @@ func TestHostName(t *testing.T) {
 	if _, err := hostName(data, "another"); err == nil {
 		t.Error("the name was exchanged")
 	}
+	for _, name := range []string{"a b", "a/b", Queue, strings.Repeat("x", mostName+1)} {
+		if _, err := hostName(filepath.Join(t.TempDir(), "data"), name); err == nil {
+			t.Errorf("%q is the name of a host", name)
+		}
+	}
 }
 
 // TestCommands leads jobs on a real server by the commands of a person.
@@ -1093,6 +1098,9 @@ func TestPlacement(t *testing.T) {
 	r.kill(second)
 	if _, shown := run(1, "--host", host); !strings.HasPrefix(shown, "adroit: error: the host "+host+": it does not answer") {
 		t.Errorf("a host that is away: %s", shown)
+	}
+	if err := r.cluster.Work(t.Context(), nil, r.file("fresh"), host, nil); err == nil || !strings.Contains(err.Error(), "there is a host "+host+", and ") {
+		t.Errorf("two data directories have one name: %v", err)
 	}
 }
 
