@@ -322,14 +322,23 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	var a reply
 	got := make(chan error, 1)
 	go func() { got <- run.Get(req.Context(), &a) }()
-	select {
-	case err = <-got:
-	case <-time.After(callPatience):
-		if d, err := t.c.DescribeWorkflowExecution(req.Context(), run.GetID(), run.GetRunID()); err == nil && d.GetWorkflowExecutionInfo().GetHistoryLength() <= untaken {
-			_ = t.c.TerminateWorkflow(req.Context(), run.GetID(), run.GetRunID(), "no worker has taken it")
-			return nil, away(host)
+	for waits := true; waits; {
+		select {
+		case err = <-got:
+			waits = false
+		case <-time.After(callPatience):
+			d, unknown := t.c.DescribeWorkflowExecution(req.Context(), run.GetID(), run.GetRunID())
+			switch {
+			case unknown != nil: // it ends
+			case d.GetWorkflowExecutionInfo().GetHistoryLength() <= untaken:
+				_ = t.c.TerminateWorkflow(req.Context(), run.GetID(), run.GetRunID(), "no worker has taken it")
+				return nil, away(host)
+			case d.GetPendingWorkflowTask().GetAttempt() >= stuckAfter:
+				why := t.stuck(req.Context(), d)
+				_ = t.c.TerminateWorkflow(req.Context(), run.GetID(), run.GetRunID(), "no worker can read it")
+				return nil, problem.WithHint(fmt.Errorf("the call of %s: %s", named(host), why), hint.Command("worker doctor")+", here and there, checks what both need to have in common")
+			}
 		}
-		err = <-got
 	}
 	if err != nil {
 		if req.Context().Err() != nil { // nobody waits for it any more: a worker that comes later must not do it
@@ -439,6 +448,14 @@ func away(host string) error {
 	return problem.WithHint(fmt.Errorf("the host %s: %w", host, errAway), hint.Command("worker")+", in its data directory, makes it answer; its jobs wait for it")
 }
 
+// named is a host in a sentence.
+func named(host string) string {
+	if host == Queue {
+		return "any host"
+	}
+	return "the host " + host
+}
+
 // answer explains why a host gave no answer.
 func answer(host string, err error) error {
 	refused := new(temporal.ApplicationError)
@@ -450,11 +467,17 @@ func answer(host string, err error) error {
 	case notBegun(err):
 		return away(host)
 	case errors.As(err, &timeout):
-		return fmt.Errorf("the host %s has not answered within %s; what it was asked to do may be done", host, callTime)
+		return fmt.Errorf("%s has not answered within %s; what it was asked to do may be done", named(host), callTime)
 	case errors.As(err, &refused):
 		return errors.New(refused.Message())
 	}
-	return fmt.Errorf("%s: %w", host, err)
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		switch inner.(type) {
+		case *temporal.WorkflowExecutionError, *temporal.ActivityError: // the cause is for people, the ids are not
+			err = cmp.Or(errors.Unwrap(inner), err)
+		}
+	}
+	return problem.WithHint(fmt.Errorf("%s: %w", named(host), err), hint.Command("worker doctor")+", here and there, checks what both need to have in common")
 }
 
 const callName = "adroit.call"

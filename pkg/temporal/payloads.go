@@ -219,7 +219,9 @@ func (c codec) open(p *common.Payload) (*common.Payload, error) {
 	return own, proto.Unmarshal(plain, own)
 }
 
-func undecodable(err error) error { return fmt.Errorf("a payload cannot be decrypted: %w", err) }
+func undecodable(err error) error {
+	return problem.WithHint(fmt.Errorf("a payload cannot be decrypted: %w", err), "temporal.key_file has to be that of the other hosts")
+}
 
 // storedFrom is the size from which a payload lies in the store; mostStored bounds one, which has
 // to go through the memory of workers.

@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -240,6 +241,20 @@ func TestEncryption(t *testing.T) {
 	}
 	if got := r.effects(); got["end 1"] != 1 || got["end 2"] != 1 {
 		t.Errorf("effects are %v", got)
+	}
+
+	other := r.at
+	other.KeyFile = r.file("other")
+	if _, err := AddKey(other.KeyFile); err != nil {
+		t.Fatal(err)
+	}
+	stranger, err := Dial(t.Context(), other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	if _, err := stranger.Client().Jobs(t.Context(), adroit.ListOptions{}); err == nil || !strings.Contains(err.Error(), "no worker can go on with it") || problem.Hint(err) == "" {
+		t.Errorf("a client with another key: %v", err)
 	}
 
 	raw := history(t, r.cluster.c, id)
