@@ -238,7 +238,10 @@ func goCode(code string) *unreadable {
 	if inside == nil {
 		return nil
 	}
-	// The form that gets furthest is the one that was meant.
+	// The form that gets furthest is the one that was meant, and a file has its package.
+	if !strings.HasPrefix(strings.TrimSpace(code), "package") {
+		fault = next
+	}
 	for _, f := range []*unreadable{next, inside} {
 		if f.line > fault.line {
 			fault = f

@@ -101,6 +101,7 @@ func TestCode(t *testing.T) {
 		{"go", "func f() {}\n\nf()\nf()", ""},
 		{"go", "import \"shop\"\n\nc := shop.New(\nc.Run()", "a.md:"},
 		{"go", "f(x, ...)", ""},
+		{"go", "func main() {", "found 'EOF'"},
 		{"bash", "git checkout <branch>", ""},
 		{"bash", "shop export --to <file> --since <day>", ""},
 		{"bash", "$ shop list (all)\nbread (rye)", ""},
