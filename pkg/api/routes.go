@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"os"
 	"reflect"
 	"strings"
 	"sync"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/internal/problem"
-	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -41,12 +39,6 @@ type endpoint interface {
 	describe() description
 	serve(c adroit.Client) http.HandlerFunc
 	line() string // of the reference
-}
-
-// standing is who asks. Dir is empty where the server was started outside of repositories.
-type standing struct {
-	adroit.Authority
-	Dir string `json:"dir,omitempty"`
 }
 
 // of is a job and how it is called.
@@ -142,18 +134,9 @@ var (
 		func(ctx context.Context, c adroit.Client, in of[adroit.ArtifactFile]) (*adroit.FilePiece, error) {
 			return c.ArtifactFile(ctx, in.Job, in.Options)
 		}}
-	access = route[none, standing]{"access", "Report what whoever asks may do: the name, scopes and roots of the token; and to who may do all the project in which the server was started.",
+	access = route[none, standing]{"access", "Report what whoever asks may do: the name, scopes and roots of the token. Who may do all gets the project in which the server was started.",
 		func(ctx context.Context, _ adroit.Client, _ none) (standing, error) {
-			s := standing{Authority: adroit.Authority{Name: owner, Scopes: []adroit.TokenScope{adroit.ScopeAdmin}}}
-			if a := adroit.AuthorityOf(ctx); a != nil {
-				s.Authority = *a
-			}
-			if dir, err := os.Getwd(); err == nil && s.Need(adroit.ScopeAdmin) == nil && len(s.Roots) == 0 {
-				if _, ok := rootfs.Repository(dir); ok {
-					s.Dir = dir
-				}
-			}
-			return s, nil
+			return standingOf(ctx), nil
 		}}
 	jobsResolve = route[adroit.Request, *adroit.Plan]{"jobs/resolve", "Return what submit would pin.",
 		func(ctx context.Context, c adroit.Client, r adroit.Request) (*adroit.Plan, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -452,4 +453,23 @@ func serveEntrance(w http.ResponseWriter, refused string) {
 <form method="post" action="%s"><p><label>Or enter a token: <input type="password" name="token" required autocomplete="off"></label> <button>Go on</button></p></form>
 <p><a href="/">Open the page</a> if this browser has used one before.</p></main></html>
 `, refused, hint.Name("serve"), loginPath)
+}
+
+// standing is who asks. Dir is empty where the server was started outside of repositories.
+type standing struct {
+	adroit.Authority
+	Dir string `json:"dir,omitempty"`
+}
+
+func standingOf(ctx context.Context) standing {
+	s := standing{Authority: adroit.Authority{Name: owner, Scopes: []adroit.TokenScope{adroit.ScopeAdmin}}}
+	if a := adroit.AuthorityOf(ctx); a != nil {
+		s.Authority = *a
+	}
+	if dir, err := os.Getwd(); err == nil && s.Need(adroit.ScopeAdmin) == nil && len(s.Roots) == 0 {
+		if _, ok := rootfs.Repository(dir); ok {
+			s.Dir = dir
+		}
+	}
+	return s
 }

@@ -23,7 +23,7 @@ var pairs = lazyregexp.New(`(?m)^(\d{1,2}:\d\d:\d\d\.\d{3}),(\d{1,2}:\d\d:\d\d\.
 // bracketed is a line of what Whisper prints: times in brackets, and words behind them.
 var bracketed = lazyregexp.New(`(?m)^\[((?:\d{1,3}:)?\d{1,2}:\d\d[.,]\d{3})[ \t]*-->[ \t]*((?:\d{1,3}:)?\d{1,2}:\d\d[.,]\d{3})\][ \t]*(.*)$`)
 
-// spans is such a line with seconds, as faster-whisper and what tells speakers apart print it.
+// spans is such a line with seconds, as faster-whisper and programs that find speakers print it.
 var spans = lazyregexp.New(`(?m)^\[[ \t]*(\d{1,6}(?:\.\d{1,3})?)s?[ \t]*(?:-{1,2}>|[-–→])[ \t]*(\d{1,6}(?:\.\d{1,3})?)s?[ \t]*\][ \t]*(.*)$`)
 
 // readCues reads SRT and VTT: blocks of lines, in each a line with times and
