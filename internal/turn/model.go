@@ -187,6 +187,7 @@ const TooManyBytes = "model.bytes"
 //     A pipeline's command whose time is over names the step's timeout.
 //     A step of a pipeline that a person has denied is not tried again.
 //     What failed is recognised without the colours that its output has spelled out.
+//     An answer with a call in its text that was not run is no end of success.
 //     A signal of an agent's own reports which files are not as it left them.
 const Revision = 11
 

@@ -56,6 +56,8 @@ func (t *Task) judgeAnswer(r *flow.Run, s *State, answer llm.Message) (verdict, 
 	}
 	if s.Unapplied != nil && !s.confirmed {
 		v.add(unmet("%s", s.Unapplied.Why))
+	} else if s.feedback.doubt != "" && s.Claim == nil && t.Revision >= doubtsUnmet {
+		v.add(unmet("%s", s.feedback.doubt)) // the word for a call is not the call
 	}
 	if len(v.Unmet) > 0 {
 		return v, nil

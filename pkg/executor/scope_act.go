@@ -142,8 +142,11 @@ func (s *State) readFeedback(a *turn.ModelResponse) {
 }
 
 // maxDoubts bounds the doubtful answers in a row that the model is asked about. The next
-// is taken as text: it may be about calls.
-const maxDoubts = 2
+// is judged as it stands, and is no end of success from revision doubtsUnmet on.
+const (
+	maxDoubts   = 2
+	doubtsUnmet = 11
+)
 
 // askAgain asks the model about a call that was lost or not taken for one, and
 // reports whether it did: such an answer does not end the run.

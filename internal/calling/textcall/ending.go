@@ -173,8 +173,11 @@ func (s *scan) react(text string) (before string, ok bool) {
 var actionLines = lazyregexp.New(`(?m)^[ \t]*Action:[ \t]*([A-Za-z][\w.-]*)[ \t]*\n[ \t]*Action Input:[ \t]*`)
 
 // unknownCall has the model asked about an object at the end of its answer, in a
-// fence or not, that is a call of a tool that was not offered.
+// fence or not, that is a call of a tool that was not offered, and about an answer all in tags of one.
 func (s *scan) unknownCall(text string) {
+	if callTag.MatchString(text) && strings.HasSuffix(text, ">") && argumentsName.MatchString(text) {
+		s.doubtful(tagsText)
+	}
 	at := strings.LastIndex(text, "\n{") + 1
 	body := text[at:]
 	if inside, ok := strings.CutSuffix(text, "```"); ok {

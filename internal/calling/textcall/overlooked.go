@@ -10,6 +10,7 @@ const (
 	cutText     = "the answer reached its token limit right behind a tool call in its text; it was not run"
 	exampleText = "the answer ends with a tool call that it announces as an example; it was not run"
 	unfitText   = "the answer ends with a call of %s whose arguments do not fit (%s); it was not run"
+	tagsText    = "the answer is nothing but what looks like a call of a tool, in a form that cannot be read or of a tool that was not offered; it was not run"
 	unreadText  = "the answer holds what looks like a call of %s, in a form that cannot be read or in a place where calls are not read; it was not run"
 )
 
@@ -74,6 +75,10 @@ var (
 	ownLine = lazyregexp.New(`(^|\n)[ \t]*(print\(|await )?\[?$|\[$`)
 	// toObject matches what may stand between a name and the object of its arguments.
 	toObject = lazyregexp.New(`^(["'` + "`" + `\s:=,>|)(\]]|\[ARGS\]|:\d+|<[^<>\n]{0,40}>|` + "```[a-z_]*\n" + `){0,12}\{\s*`)
+	// callTag matches the tag or token of a call at the beginning of an answer.
+	callTag = lazyregexp.New(`(?i)^<[|｜]?([a-z0-9]+[_:▁-])*(tools?|toolcalls?|functions?|functioncalls?|invoke|calls?|plugin|action)([_:▁-][a-z0-9▁_]+)*[\s|｜>]`)
+	// argumentsName matches the name of arguments, as a key or a tag.
+	argumentsName = lazyregexp.New(`(?i)["'<](arguments|parameters|args|kwargs|inputs?|params|tool_?input|action_?input)["'>]`)
 	// toTag matches a tag after a name.
 	toTag = lazyregexp.New(`^["']?\s*[^<>\n]{0,20}>?\s*<[^<>\n]{1,60}>?`)
 )
