@@ -1,10 +1,10 @@
 package transport
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -120,13 +120,20 @@ func blank(args string) bool {
 	return false
 }
 
-// equal reports whether arguments are the same, however they are written.
+// equal reports whether arguments are the same, however they are written, and in any order.
 func equal(a, b string) bool {
 	if a == b || blank(a) && blank(b) {
 		return true
 	}
-	var x, y bytes.Buffer
-	return json.Compact(&x, []byte(a)) == nil && json.Compact(&y, []byte(b)) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+	var v [2]any
+	for i, s := range []string{a, b} {
+		dec := json.NewDecoder(strings.NewReader(s))
+		dec.UseNumber()
+		if !json.Valid([]byte(s)) || dec.Decode(&v[i]) != nil {
+			return false
+		}
+	}
+	return reflect.DeepEqual(v[0], v[1])
 }
 
 // complete reports whether the call can stand for itself, so that the start of

@@ -407,7 +407,11 @@ func (w *ways) anthropic(r *rand.Rand, d drawn) string {
 		event("content_block_start", strings.TrimSuffix(index(), ",")+`,"content_block":`+b)
 	}
 	delta := func(kind, field, value string) {
-		event("content_block_delta", strings.TrimSuffix(index(), ",")+`,"delta":{"type":"`+kind+`","`+field+`":`+value+`}`)
+		index := index()
+		if w.OtherIndexes && !zero && kind == "input_json_delta" { // none, or one that no block has
+			index = []string{"", `,"index":77,`}[r.IntN(2)]
+		}
+		event("content_block_delta", strings.TrimSuffix(index, ",")+`,"delta":{"type":"`+kind+`","`+field+`":`+value+`}`)
 	}
 	event("message_start", `,"message":{"model":"m","content":[],"usage":{"input_tokens":"7","output_tokens":null}}`)
 	var blocks []string
@@ -446,7 +450,18 @@ func (w *ways) anthropic(r *rand.Rand, d drawn) string {
 			at++
 			continue
 		}
-		block(start(id(c.ID), c, "{}"))
+		input := "{}"
+		if w.MessageLast && !w.OtherIndexes && w.Index != 3 && !w.ArgsGrow { // all of it, in another order, and in pieces
+			var in struct {
+				Text *string `json:"text,omitempty"`
+				N    any     `json:"n,omitempty"`
+				List any     `json:"list,omitempty"`
+			}
+			_ = json.Unmarshal(c.Args, &in)
+			b, _ := json.Marshal(in)
+			input = string(b)
+		}
+		block(start(id(c.ID), c, input))
 		if w.NameEach && w.Index != 3 && !zero {
 			block(start(id(c.ID), c, "{}")) // it begins again
 		}
@@ -614,11 +629,12 @@ func (d *drawn) unlike(t *testing.T, m llm.Model) string {
 func names(calls []llm.Call) string {
 	var s strings.Builder
 	for _, c := range calls {
-		var args bytes.Buffer
-		if err := json.Compact(&args, c.Args); err != nil {
-			args.Write(c.Args)
+		args := []byte(c.Args)
+		var v any
+		if json.Unmarshal(args, &v) == nil {
+			args, _ = json.Marshal(v) // in one order
 		}
-		fmt.Fprintf(&s, "%s%s%s\n", c.Name, args.String(), c.Malformed)
+		fmt.Fprintf(&s, "%s%s%s\n", c.Name, args, c.Malformed)
 	}
 	return s.String()
 }

@@ -161,6 +161,19 @@ func TestAgain(t *testing.T) {
 	if c := r.Message.Calls; r.Message.Text != "It is 🚀" || len(c) != 1 || string(c[0].Args) != `{"a":"x"}` || r.Stop != llm.StopCalls {
 		t.Errorf("%+v", r)
 	}
+
+	// A call whose block comes late has its arguments, and one whose block does not is lost aloud.
+	start := event(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t1","name":"f","input":{}}}`)
+	args := event(`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"a\":\"x\"}"}}`)
+	end := event(`{"type":"message_delta","delta":{"stop_reason":"tool_use"}}`)
+	r, _, err = ask(t, request(), llmtest.Raw("text/event-stream", args+start+end))
+	if err != nil || len(r.Message.Calls) != 1 || string(r.Message.Calls[0].Args) != `{"a":"x"}` {
+		t.Errorf("%+v, %v", r, err)
+	}
+	r, _, err = ask(t, request(), llmtest.Raw("text/event-stream", text("I look.")+end))
+	if err != nil || !r.Dropped() {
+		t.Errorf("%+v, %v", r, err)
+	}
 }
 
 func TestRecordedTurn(t *testing.T) {

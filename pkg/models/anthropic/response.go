@@ -77,8 +77,8 @@ type answer struct {
 	body  []byte // that was sent
 	reply *transport.Reply
 
-	thoughts map[transport.Scalar]*thought // by index of the block
-	calls    map[transport.Scalar]bool     // blocks that are calls of our tools, not of the server's
+	thoughts map[transport.Scalar]*thought         // by index of the block
+	types    map[transport.Scalar]transport.Scalar // of blocks
 	order    []transport.Scalar
 	blocks   int // that have begun
 	stop     string
@@ -183,7 +183,11 @@ func (a *answer) add(e *event) {
 			t.Signature += d.Signature
 		}
 		a.Add(d.Text.Text, d.Thinking.Text)
-		if a.calls[e.Index] && d.Args != "" {
+		kind := a.types[e.Index]
+		if kind != "tool_use" && a.Calls.Len() > 0 {
+			e.Index = "" // which is no call's: the last one goes on
+		}
+		if d.Args != "" && !strings.HasSuffix(string(kind), "_tool_use") { // a call of the server's own tools
 			a.Calls.Add(transport.Piece{Index: string(e.Index), Args: string(d.Args)})
 		}
 	case "message_delta":
@@ -202,10 +206,10 @@ func (a *answer) count(n usage) {
 }
 
 func (a *answer) begin(index transport.Scalar, b *block) {
-	if a.calls == nil {
-		a.calls, a.thoughts = map[transport.Scalar]bool{}, map[transport.Scalar]*thought{}
+	if a.types == nil {
+		a.types, a.thoughts = map[transport.Scalar]transport.Scalar{}, map[transport.Scalar]*thought{}
 	}
-	a.calls[index] = b.Type == "tool_use"
+	a.types[index] = b.Type
 	switch b.Type {
 	case "text":
 		a.Add(b.Text.Text, "")
@@ -231,6 +235,9 @@ func (a *answer) response() (*llm.Response, error) {
 	r := a.Response(cut)
 	if err := a.Whole(r, a.stop == "tool_use"); err != nil {
 		return nil, err
+	}
+	if a.stop == "tool_use" && len(r.Message.Calls) == 0 && r.UnreadCall == "" {
+		r.Notes = append(r.Notes, llm.DroppedCall)
 	}
 	if a.stop == "refusal" {
 		// The partial output of a refused answer is not a call of the model.
