@@ -90,7 +90,7 @@ func (s sandboxSection) check(at place) error {
 // An endpoint is an OpenAI-compatible server. KeyEnv names the variable that
 // holds the key: the file never does.
 type endpoint struct {
-	BaseURL string            `yaml:"base_url"`
+	BaseURL string            `yaml:"base_url" show:"address"`
 	KeyEnv  string            `yaml:"key_env"`
 	Headers map[string]string `yaml:"headers" show:"set"` // one may carry a key
 

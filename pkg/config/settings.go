@@ -173,7 +173,7 @@ func shown(v reflect.Value, show string) string {
 		return ""
 	case show == "host":
 		return hostOf(v.String())
-	case v.Kind() == reflect.String && strings.Contains(v.String(), "://"):
+	case v.Kind() == reflect.String && (show == "address" || strings.Contains(v.String(), "://")):
 		return transport.Shown(v.String())
 	}
 	return fmt.Sprint(v.Interface())

@@ -18,13 +18,15 @@ import (
 
 func TestAddress(t *testing.T) {
 	for in, want := range map[string]string{
-		"http://h/v1/@cf/x":     "http://h/v1/@cf/x",
-		"http://me:pw@h:1/v1/@": "http://xxxxx@h:1/v1/@",
-		"https://token@h?a=b@c": "https://xxxxx@h?a=b@c",
-		"me:p/w@h:8000/v1":      "xxxxx@h:8000/v1",
-		"ftp://me:p/w@h":        "ftp://xxxxx@h",
-		"http://me:p%ZZw@h/v1":  "http://xxxxx@h/v1",
-		"nothing":               "nothing",
+		"http://h/v1/@cf/x":                               "http://h/v1/@cf/x",
+		"http://me:pw@h:1/v1/@":                           "http://xxxxx@h:1/v1/@",
+		"https://token@h?a=b@c":                           "https://xxxxx@h?a=xxxxx",
+		"http://h/v1?key=s3cret&api-version=2024-10-21#x": "http://h/v1?key=xxxxx&api-version=2024-10-21#x",
+		"h:1?s3cret":                                      "h:1?xxxxx", "http://h/v1?": "http://h/v1?xxxxx", "http://h?a=1?b=2&c": "http://h?a=xxxxx&xxxxx",
+		"me:p/w@h:8000/v1":     "xxxxx@h:8000/v1",
+		"ftp://me:p/w@h":       "ftp://xxxxx@h",
+		"http://me:p%ZZw@h/v1": "http://xxxxx@h/v1",
+		"nothing":              "nothing",
 	} {
 		if got := Shown(in); got != want {
 			t.Errorf("%q is shown as %q, want %q", in, got, want)

@@ -282,7 +282,8 @@ func Address(s string) (base, query string) {
 }
 
 // Shown returns an address for people: without the user name and password in it, of which a name
-// alone can be a token. It need not be an address that can be read.
+// alone can be a token, and without the values of its query, except a version of the API. It need
+// not be an address that can be read.
 func Shown(address string) string {
 	at := strings.Index(address, "//") + len("//")
 	if at < len("//") {
@@ -293,9 +294,21 @@ func Shown(address string) string {
 		end = at + path
 	}
 	if user := strings.LastIndex(address[at:end], "@"); user >= 0 {
-		return address[:at] + "xxxxx" + address[at+user:]
+		address = address[:at] + "xxxxx" + address[at+user:]
 	}
-	return address
+	base, query, asks := strings.Cut(address, "?")
+	if !asks {
+		return address
+	}
+	values := strings.Split(query, "&")
+	for i, v := range values {
+		if name, _, named := strings.Cut(v, "="); !named {
+			values[i] = "xxxxx" // a key alone
+		} else if name != "api-version" {
+			values[i] = name + "=xxxxx"
+		}
+	}
+	return base + "?" + strings.Join(values, "&")
 }
 
 // hostAlone is a host without a scheme: with a port, with a dot, an address in brackets, or this
