@@ -361,7 +361,7 @@ func (p *Pool) known(ctx context.Context, in turn.Scope, name string, s Server) 
 	s.listing = s.Workspace == "write" // only a call's changes are recorded, and kept to its rules
 	l := p.slot(ctx, in, name, s)
 	if _, err := p.session(ctx, l, ""); err != nil {
-		return nil, err
+		return nil, problem.WithHint(err, cmp.Or(problem.Hint(err), hint.Command("mcp check %s", name)+" starts it alone"))
 	}
 	if s.listing {
 		p.restart(l) // the next call starts it as it is granted

@@ -133,7 +133,7 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 		return nil, problem.Refuse(err, priceHint(price))
 	}
 	if err != nil {
-		return nil, &problem.Error{Kind: problem.Invalid, Message: err.Error(), Hint: shows(in) + " says what it takes", Err: err}
+		return nil, problem.Refuse(err, shows(in)+" says what it takes")
 	}
 	if p.Workflow, err = rt.catalog.WorkflowOf(agent, in); err != nil {
 		return nil, err
