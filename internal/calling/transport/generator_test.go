@@ -380,7 +380,8 @@ func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
 	case "unnamed gzip":
 		of = ""
 	}
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {a.media}, "Content-Encoding": {of}}, Body: io.NopCloser(&body)}, nil
+	status := []int{200, 201, 246}[len(a.body)%3] // 246 is Portkey's where a check failed
+	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {a.media}, "Content-Encoding": {of}}, Body: io.NopCloser(&body)}, nil
 }
 
 // anthropic renders it as events of Anthropic's protocol.

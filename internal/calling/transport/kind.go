@@ -59,7 +59,7 @@ func (w reason) kind(status int) llm.ErrorKind {
 	case client && w.has("does not support", "not supported by this model", "no endpoints found that support"):
 		return llm.Unsupported
 	case w.has("model_not_found", "modelnotfound", "deploymentnotfound"), // whatever the status: there is none in any of a gateway's servers
-		client && w.has("model not found", "no such model", "unknown model", "not a valid model", "invalid model", "llm provider not provided", "model not exist", "model_decommissioned", "model_not_supported", "model_not_available", "no endpoints found"),
+		client && w.has("model not found", "no such model", "unknown model", "not a valid model", "invalid model", "llm provider not provided", "model not exist", "model_decommissioned", "model_not_supported", "model_not_available", "no endpoints found", "not found for account"),
 		client && status != 500 && (w.inSentence(ofModel, missing) || w.inSentence(ofModel, notModel) || status == 404 && namesModel.MatchString(string(w))):
 		return llm.NoModel
 	// Some answer 500 to these mistakes of the client: templates are run by the server.
@@ -69,7 +69,7 @@ func (w reason) kind(status int) llm.ErrorKind {
 		return llm.Unsupported
 	case status >= 500, status == 498, status == 499 && w.has("cancel"), status == 424: // what the server depends on failed, or it gave up
 		return llm.Overloaded
-	case status == 400 && (w.has("overloaded", "capacity") && w.has("again", "later") || w.inSentence(ofModel, fallen)):
+	case status == 400 && (w.has("overloaded", "capacity") && w.has("again", "later") || w.has("degraded function") || w.inSentence(ofModel, fallen)):
 		return llm.Overloaded
 	case status >= 400:
 		return llm.BadRequest
@@ -346,7 +346,10 @@ var ofKeys = []string{"api key", "api-key", "api_key", "apikey", "credential", "
 // denial returns the cause of a refusal other than the key, or "" if the key is, or may be, the
 // cause.
 func (w reason) denial(status int) Denial {
-	if w.has("invalid api key", "subscription key", "incorrect api key", "api key not valid") {
+	switch {
+	case status == 446: // of Portkey, for the checks of its guardrails
+		return content
+	case w.has("invalid api key", "subscription key", "incorrect api key", "api key not valid"):
 		return ""
 	}
 	refused := status == 401 || status == 403 || status == 451

@@ -65,7 +65,7 @@ func (b Body) Len() int {
 	return n
 }
 
-// A Reply is an answer with status 200 whose body is still to be read. The
+// A Reply is an answer with a status of success whose body is still to be read. The
 // caller closes it.
 type Reply struct {
 	Type  string // media type in lower case, without parameters
@@ -232,7 +232,7 @@ func (e *Endpoint) Do(req *http.Request, body Body, stream bool) (*Reply, error)
 		body:  resp.Body,
 		r:     &bounded{r: resp.Body, left: maxAnswer},
 	}
-	if resp.StatusCode == http.StatusOK {
+	if resp.StatusCode/100 == 2 { // Portkey's 246 is an answer whose checks failed
 		if r.Type == "text/html" {
 			r.Close()
 			return nil, e.page()
