@@ -336,7 +336,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			case d.GetPendingWorkflowTask().GetAttempt() >= stuckAfter:
 				why := t.stuck(req.Context(), d)
 				_ = t.c.TerminateWorkflow(req.Context(), run.GetID(), run.GetRunID(), "no worker can read it")
-				return nil, problem.WithHint(fmt.Errorf("the call of %s: %s", named(host), why), hint.Command("worker doctor")+", here and there, checks what both need to have in common")
+				return nil, unlike(fmt.Errorf("the call of %s: %s", named(host), why))
 			}
 		}
 	}
@@ -448,6 +448,11 @@ func away(host string) error {
 	return problem.WithHint(fmt.Errorf("the host %s: %w", host, errAway), hint.Command("worker")+", in its data directory, makes it answer; its jobs wait for it")
 }
 
+// unlike is the error of a call that this machine and a host do not read alike.
+func unlike(err error) error {
+	return problem.WithHint(err, hint.Command("worker doctor")+", here and there, checks what both need to have in common")
+}
+
 // named is a host in a sentence.
 func named(host string) string {
 	if host == Queue {
@@ -477,7 +482,7 @@ func answer(host string, err error) error {
 			err = cmp.Or(errors.Unwrap(inner), err)
 		}
 	}
-	return problem.WithHint(fmt.Errorf("%s: %w", named(host), err), hint.Command("worker doctor")+", here and there, checks what both need to have in common")
+	return unlike(fmt.Errorf("%s: %w", named(host), err))
 }
 
 const callName = "adroit.call"

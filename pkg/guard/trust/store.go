@@ -232,7 +232,7 @@ func (s *Store) List() ([]Place, error) {
 func (s *Store) read() (book, error) {
 	b := book{Version: 1, Roots: map[string]page{}}
 	info, err := os.Lstat(s.path())
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // the data directory is none: who opens it says so
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // the data directory is none, which is an error where it is opened
 		return b, nil
 	}
 	if err != nil {
