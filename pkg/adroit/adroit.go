@@ -65,7 +65,7 @@ func (o Options) tools() (*tools.Set, error) {
 // files first, else when they are needed; the error lists all that is wrong. ctx
 // bounds the opening only.
 func Open(ctx context.Context, o Options) (*Runtime, error) {
-	rt := &Runtime{o: o, tools: sync.OnceValues(o.tools), here: map[string]*jobRun{}}
+	rt := &Runtime{o: o, tools: sync.OnceValues(o.tools), here: map[string]*jobRun{}, handles: map[string]int{}}
 	rt.catalog = catalog.New(catalog.Options{Agents: o.Agents, Literals: o.Literals, Pipelines: o.Pipelines, Problems: o.Coordination.Problems, Detectors: o.Coordination.Detectors, Workflows: o.Workflows, Agent: o.Agent, Tools: rt.tools, Warn: rt.warn})
 	err := catalog.CheckWorkflows(o.Workflows)
 	if err != nil {

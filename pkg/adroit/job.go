@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ import (
 // A Job is a handle on one job of a [Client]: start it, follow it, answer what it asks,
 // take back what it did. [Start] makes one for a request, [Find] for a job that is there
 // already, of an earlier process too. It holds nothing open, and is safe for concurrent use.
+// A runtime in memory keeps a job for as long as a handle on it is reachable.
 type Job struct {
 	client Client
 	id     string
@@ -41,8 +43,19 @@ func Start(ctx context.Context, c Client, r Request) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Job{client: c, id: s.Job.ID}
+	j := handle(c, s.Job.ID)
 	return j, j.begin(ctx, s.Job)
+}
+
+func handle(c Client, id string) *Job {
+	j := &Job{client: c, id: id}
+	if rt, ok := c.(*Runtime); ok && rt.forgets {
+		rt.mu.Lock()
+		defer rt.mu.Unlock()
+		rt.handles[id]++
+		goruntime.AddCleanup(j, rt.letGo, id)
+	}
+	return j
 }
 
 // begin starts a job that neither runs nor has ended.
@@ -63,7 +76,7 @@ func Find(ctx context.Context, c Client, ref string) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Job{client: c, id: d.Job.ID}, nil
+	return handle(c, d.Job.ID), nil
 }
 
 // Run submits a request, runs its job and waits until it stops. The end of ctx interrupts
@@ -74,7 +87,7 @@ func Run(ctx context.Context, c Client, r Request) (*executor.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Job{client: c, id: s.Job.ID}
+	j := handle(c, s.Job.ID)
 	if err := j.begin(context.WithoutCancel(ctx), s.Job); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -75,22 +77,52 @@ func TestDataOutsideOfTheWorkspace(t *testing.T) {
 	refused("data", "")
 }
 
-// Ended jobs of a runtime in memory are released, with their directories.
+// Ended jobs of a runtime in memory are released, with their directories, but for those that somebody
+// has a handle on: their results and events are still to be read.
 func TestEndedJobsAreReleased(t *testing.T) {
 	reads := tools.New(tools.Metadata{Name: "reads", Description: "Read.", Needs: tools.Read},
 		func(context.Context, *tools.Env, struct{}) (string, error) { return "", nil })
 	rt := runtime(t, "turns: [{text: Done.}]", Options{Tools: []tools.Tool{reads}})
 	a := rt.Agent(agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p", Tools: []string{"reads"}})
 	const many = keepEnded + 20
+	var held []*Job
 	for range many {
 		job, err := a.Execute(t.Context(), agents.Input{Prompt: "x"})
 		if err != nil {
 			t.Fatal(err)
 		}
+		held = append(held, job)
+	}
+	for _, job := range slices.Backward(held) {
 		if s, err := job.Wait(t.Context()); err != nil || s.Last != "Done." {
 			t.Fatalf("%+v, %v", s, err)
 		}
+		events := 0
+		for _, err := range job.Events(t.Context(), EventOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			events++
+		}
+		if events == 0 {
+			t.Error("a job has no events")
+		}
 	}
+	held = nil
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		goruntime.GC()
+		rt.mu.Lock()
+		left := len(rt.handles)
+		rt.mu.Unlock()
+		if left == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d handles are left", left)
+		}
+	}
+	rt.unlooked = many
+	rt.release()
 	m, err := rt.Manager(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -298,12 +298,29 @@ func (rt *Runtime) forgetRun(j *jobRun) {
 	}
 }
 
-// keepEnded bounds the ended jobs that a Runtime without Data keeps.
+// keepEnded bounds the ended jobs without a handle that a Runtime without Data keeps.
 const keepEnded = 100
 
-// release forgets the oldest ended jobs of a Runtime that keeps them in memory.
+// letGo notes that a handle on a job is gone.
+func (rt *Runtime) letGo(id string) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.handles[id]--; rt.handles[id] == 0 {
+		delete(rt.handles, id)
+	}
+}
+
+// release forgets the oldest ended jobs of a Runtime that keeps them in memory. It looks at all of
+// them, and so the more rarely the more there are.
 func (rt *Runtime) release() {
-	if !rt.forgets {
+	rt.mu.Lock()
+	rt.unlooked++
+	looks := rt.forgets && rt.unlooked > (keepEnded+len(rt.handles))/10
+	if looks {
+		rt.unlooked = 0
+	}
+	rt.mu.Unlock()
+	if !looks {
 		return
 	}
 	ctx := context.WithoutCancel(rt.ctx)
@@ -316,8 +333,11 @@ func (rt *Runtime) release() {
 		return
 	}
 	for _, j := range ended[keepEnded:] {
+		rt.mu.Lock()
+		held := rt.handles[j.ID] > 0
+		rt.mu.Unlock()
 		// A job being resumed at this moment stays until later.
-		if m.Store.Remove(ctx, j.ID) == nil {
+		if !held && m.Store.Remove(ctx, j.ID) == nil {
 			_ = rootfs.RemoveAll(filepath.Join(rt.home, j.ID))
 		}
 	}

@@ -58,6 +58,8 @@ type Runtime struct {
 	held        chan struct{}             // places of jobs that run or are queued here; nil is no bound
 	refusals    map[string]*problem.Error // why jobs did not start here
 	here        map[string]*jobRun        // that run here, or ended here without a record of it, by id
+	handles     map[string]int            // on jobs, by id, where jobs are forgotten
+	unlooked    int                       // ends of jobs since release has looked
 	resumed     []resumedRemoval
 	live        eventBroadcast
 	unknown     sync.Map // what was warned of already: see warnUnknown
