@@ -78,18 +78,27 @@ type Reply struct {
 // Read reads the body; it fails when the answer grows out of all bounds.
 func (r *Reply) Read(p []byte) (int, error) { return r.r.Read(p) }
 
+// beginning is the size of a buffer through which the first bytes of an answer are looked at: what
+// reads the answer has one of its own.
+const beginning = 512
+
 // Events reports whether the answer is a stream of events, or of lines with an object each,
 // judging by its first bytes rather than its type. usual decides if these fit neither a stream nor
 // JSON, and it is an error if the type does not either.
 func (r *Reply) Events(usual bool) (bool, error) {
-	b := bufio.NewReaderSize(r.r, 64<<10)
-	r.r = b
+	b := bufio.NewReaderSize(r.r, beginning)
+	defer func() { r.r = b }()
 	first, err := peekPast(b, "\xef\xbb\xbf\x1e") // a byte order mark, the sign before a text of a sequence
 	switch field, _ := b.Peek(len("event:")); {
 	case err != nil: // a later read has it, too
 		return usual, nil
 	case first == '{':
-		return objectALine(b), nil
+		lines, all := objectALine(b)
+		for size := 4 << 10; !all && size <= 64<<10; size *= 4 {
+			b = bufio.NewReaderSize(b, size)
+			lines, all = objectALine(b)
+		}
+		return lines, nil
 	case first == '[':
 		return false, nil
 	case first == ':', bytes.HasPrefix(field, []byte("data:")), bytes.HasPrefix(field, []byte("event:")), bytes.HasPrefix(field, []byte("id:")), bytes.HasPrefix(field, []byte("retry:")):
@@ -119,8 +128,8 @@ func peekPast(b *bufio.Reader, also string) (byte, error) {
 }
 
 // objectALine reports whether the first line is an object and another line begins behind it. It
-// waits for that line, which a stream has soon.
-func objectALine(b *bufio.Reader) bool {
+// waits for that line, which a stream has soon. all is false if that takes more than b can hold.
+func objectALine(b *bufio.Reader) (lines, all bool) {
 	line, at := -1, 0 // the length of the line, and what has been looked at
 	for n := max(1, b.Buffered()); ; n++ {
 		got, err := b.Peek(n)
@@ -128,14 +137,14 @@ func objectALine(b *bufio.Reader) bool {
 			switch c := got[at]; {
 			case line < 0 && c == '\n':
 				if line = at; !json.Valid(got[:line]) {
-					return false
+					return false, true
 				}
 			case line >= 0 && strings.IndexByte(" \t\r\n\x1e", c) < 0:
-				return c == '{' || c == 'd' || c == ':' || c == '['
+				return c == '{' || c == 'd' || c == ':' || c == '[', true
 			}
 		}
 		if err != nil {
-			return false
+			return false, !errors.Is(err, bufio.ErrBufferFull)
 		}
 		n = max(n, b.Buffered())
 	}
@@ -468,7 +477,7 @@ func (d *decoder) Read(p []byte) (int, error) {
 var plainly = []string{"{\"", "{ ", "{\n", "{\r", "{\t", "[{", "[ ", "[\n", "da", "ev", "id", "re", ": ", "\x1e{", "\xef\xbb", "\n{", "\r\n", "<!", "<h"}
 
 func (d *decoder) open() (io.Reader, error) {
-	b := bufio.NewReader(d.body)
+	b := bufio.NewReaderSize(d.body, beginning)
 	var head []byte
 	for range 3 { // twice is what proxies do; more would be a bomb
 		var err error
