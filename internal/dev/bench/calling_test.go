@@ -21,11 +21,11 @@ import (
 
 // The ways to call tools, as answers that call echo once.
 var said = map[turn.Mode]string{
-	turn.Constrained: `{"next":{"tool":"echo","arguments":{"text":"a"}}}`,
+	turn.Constrained: `{"next":[{"tool":"echo","arguments":{"text":"a"}}]}`,
 	turn.Text:        `<tool_call>{"name": "echo", "arguments": {"text": "a"}}</tool_call>`,
 }
 
-const lastWord = `{"next":{"answer":"done"}}`
+const lastWord = `{"next":[{"answer":"done"}]}`
 
 // called runs jobs of two answers, one call and an end, and reports the
 // tokens that a job reads and writes.

@@ -214,7 +214,7 @@ func resume(t testing.TB, db *sqlite.DB, n int) time.Duration {
 	t.Helper()
 	m := &jobs.Manager{Store: db,
 		Workflows: []flow.Workflow{flow.Define("bench", func(r *flow.Run, _ any) (int, error) { return long(r, n, func(int) {}) })},
-		Mux:       func(context.Context, *jobs.Job, flow.Blobs) (flow.Mux, func(), error) { return nil, nil, nil }}
+		Mux:       func(context.Context, *jobs.Job, flow.Blobs) (flow.Mux, func(), error) { return pure, nil, nil }}
 	start := time.Now()
 	j, err := m.Run(t.Context(), "J1", jobs.RunOptions{})
 	if err != nil || j.Status != jobs.Done {
