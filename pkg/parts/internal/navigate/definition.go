@@ -96,9 +96,15 @@ func (c code) ask(ctx context.Context, tries []tools.Location, word string,
 	}
 	if isGo(tries[0].File) {
 		if m, merr := c.module(ctx, tries[0].File, word, all); merr == nil {
-			for _, at := range tries {
-				if spots := checker(m, at); len(spots) > 0 {
-					return spots, "", nil
+			for again := true; again; again = m.full() {
+				for _, at := range tries {
+					spots := checker(m, at)
+					if ctx.Err() != nil {
+						return nil, "", ctx.Err()
+					}
+					if len(spots) > 0 {
+						return spots, "", nil
+					}
 				}
 			}
 		}

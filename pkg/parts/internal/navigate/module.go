@@ -40,6 +40,7 @@ type module struct {
 	checked   map[string]*types.Package
 	working   map[string]bool
 	info      []*types.Info
+	bare      bool // what is imported is not looked at
 }
 
 const (
@@ -49,7 +50,8 @@ const (
 
 var errNoModule = errors.New("not in a module of the workspace that is small enough to check")
 
-// module checks what a word means in the module that a file is in: in all packages, or in the file's alone.
+// module checks what a word means in the package that a file is in. all is for references: the other
+// packages are looked at as well, and what the package imports only if it has to be.
 func (c code) module(ctx context.Context, file, word string, all bool) (*module, error) {
 	m := &module{fset: token.NewFileSet(), names: map[string][]string{}, texts: map[string]string{}, word: word,
 		dirs: map[string][]*ast.File{}, checked: map[string]*types.Package{}, working: map[string]bool{}}
@@ -80,7 +82,6 @@ func (c code) module(ctx context.Context, file, word string, all bool) (*module,
 	if len(names) > mostGo {
 		return nil, errNoModule
 	}
-	has := map[string]bool{}
 	for _, name := range names {
 		if strings.Contains("/"+name, "/vendor/") || strings.Contains("/"+name, "/testdata/") {
 			continue
@@ -91,15 +92,14 @@ func (c code) module(ctx context.Context, file, word string, all bool) (*module,
 			continue
 		}
 		if text, err := m.read(name); err == nil && strings.Contains(text, word) {
-			m.texts[name], has[dir] = text, true
+			m.texts[name] = text
 		}
 		if len(m.texts) > mostWhole {
 			return nil, errNoModule
 		}
 	}
-	for _, dir := range slices.Sorted(maps.Keys(has)) {
-		m.whole(dir)
-	}
+	m.bare = all
+	m.whole(path.Dir(file))
 	return m, ctx.Err()
 }
 
@@ -127,7 +127,9 @@ func (m *module) parse(dir string) []*ast.File {
 				fn.Body = nil
 			}
 		}
-		delete(m.texts, name)
+		if !m.bare {
+			delete(m.texts, name)
+		}
 		files = append(files, f)
 	}
 	m.dirs[dir] = files
@@ -191,7 +193,7 @@ func (m *module) Import(importPath string) (*types.Package, error) {
 	if m.path == "std" {
 		rel, ok = importPath, m.names[path.Join(m.dir, importPath)] != nil
 	}
-	if ok && !m.working[importPath] {
+	if ok && !m.bare && !m.working[importPath] {
 		var files []*ast.File
 		for _, f := range m.parse(path.Join(m.dir, rel)) {
 			if !strings.HasSuffix(m.fset.Position(f.Package).Filename, "_test.go") {
@@ -220,28 +222,28 @@ func guess(importPath string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(name, "go-"), "-", "")
 }
 
-// object is the position of the declaration of what the name at a spot means.
-func (m *module) object(at tools.Location) token.Pos {
+// meant is what the name at a spot means, nil if that is not known.
+func (m *module) meant(at tools.Location) types.Object {
 	for _, info := range m.info {
 		for _, names := range []map[*ast.Ident]types.Object{info.Uses, info.Defs} {
 			for id, obj := range names {
-				p := m.fset.Position(id.Pos())
-				if obj != nil && p.Filename == at.File && p.Line == at.Line && p.Column == at.Column {
-					return declaredAt(obj)
+				if obj != nil && id.Name == m.word && m.spot(id.Pos()) == at {
+					return obj
 				}
 			}
 		}
 	}
-	return token.NoPos
+	return nil
 }
 
+// declaredAt is the position of the declaration of an object, which may be nil.
 func declaredAt(obj types.Object) token.Pos {
 	switch o := obj.(type) {
 	case *types.Func:
 		return o.Origin().Pos()
 	case *types.Var:
 		return o.Origin().Pos()
-	case *types.PkgName:
+	case nil, *types.PkgName:
 		return token.NoPos // what is imported is not declared here
 	}
 	return obj.Pos()
@@ -253,7 +255,7 @@ func (m *module) spot(pos token.Pos) tools.Location {
 }
 
 func (m *module) definition(at tools.Location) (tools.Location, bool) {
-	pos := m.object(at)
+	pos := declaredAt(m.meant(at))
 	if !pos.IsValid() {
 		return tools.Location{}, false
 	}
@@ -261,11 +263,18 @@ func (m *module) definition(at tools.Location) (tools.Location, bool) {
 }
 
 func (m *module) references(at tools.Location) []tools.Location {
-	pos := m.object(at)
+	obj := m.meant(at)
+	if obj != nil && (obj.Pkg() == nil || obj.Parent() != obj.Pkg().Scope()) && m.full() {
+		obj = m.meant(at)
+	}
+	pos := declaredAt(obj)
 	if !pos.IsValid() {
 		return nil
 	}
 	var spots []tools.Location
+	for name, text := range m.texts { // none is left if the packages have been checked with what they import
+		spots = append(spots, m.named(obj, name, text)...)
+	}
 	for _, info := range m.info {
 		for _, names := range []map[*ast.Ident]types.Object{info.Uses, info.Defs} {
 			for id, obj := range names {
@@ -279,6 +288,65 @@ func (m *module) references(at tools.Location) []tools.Location {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return slices.Compact(spots)
+}
+
+// full checks all packages that have the word, with what they import. It reports false if that is done.
+func (m *module) full() bool {
+	if !m.bare {
+		return false
+	}
+	m.bare, m.info, m.checked, m.dirs = false, nil, map[string]*types.Package{}, map[string][]*ast.File{}
+	dirs := map[string]bool{}
+	for name := range m.texts {
+		dirs[path.Dir(name)] = true
+	}
+	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
+		m.whole(dir)
+	}
+	return true
+}
+
+// named returns where a file has the name of what a package declares at its top: alone in the package, and
+// behind the package's name elsewhere. No type is needed for that, but for the keys of literals in the
+// package, which have been checked.
+func (m *module) named(obj types.Object, name, text string) (spots []tools.Location) {
+	home := path.Dir(name) == path.Dir(m.spot(obj.Pos()).File)
+	if !home && !strings.Contains(text, `"`+obj.Pkg().Path()+`"`) {
+		return nil
+	}
+	f, _ := parser.ParseFile(m.fset, name, text, 0)
+	if f == nil {
+		return nil
+	}
+	alone, before := home && f.Name.Name == obj.Pkg().Name(), map[string]bool{}
+	for _, imported := range f.Imports {
+		switch local := imported.Name; {
+		case imported.Path.Value != `"`+obj.Pkg().Path()+`"`:
+		case local == nil:
+			before[obj.Pkg().Name()] = true
+		default:
+			alone = alone || local.Name == "."
+			before[local.Name] = true
+		}
+	}
+	keys := map[ast.Expr]bool{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.KeyValueExpr:
+			keys[n.Key] = true
+		case *ast.SelectorExpr: // a name that the file itself declares has an Obj
+			if x, ok := n.X.(*ast.Ident); ok && n.Sel.Name == m.word && x.Obj == nil && before[x.Name] {
+				spots = append(spots, m.spot(n.Sel.Pos()))
+			}
+		}
+		return true
+	})
+	for _, id := range f.Unresolved {
+		if alone && id.Name == m.word && !keys[id] {
+			spots = append(spots, m.spot(id.Pos()))
+		}
+	}
+	return spots
 }
 
 //go:embed references.md

@@ -247,6 +247,29 @@ func TestReferencesWithoutServer(t *testing.T) {
 	})
 }
 
+// A line with "yes" refers to the name at the top of package a, one with "no" does not.
+func TestReferencesAtTheTop(t *testing.T) {
+	files := map[string]string{
+		"go.mod":       "module example.com/m\n",
+		"a/a.go":       "package a\n\n// Name is in this comment: no\nfunc Name() {} // yes\n\ntype s struct {\n\tName int // no\n}\n\nvar x = s{Name: 1} // no\n\nvar _ = map[string]any{\"Name\": Name} // yes\n\nfunc (s) m(Name int) int { return Name } // no\n\nfunc n() { Name() } // yes\n",
+		"a/b.go":       "package a\n\nfunc o() {\n\tName() // yes\n\tName := 1 // no\n\t_ = Name // no\n}\n",
+		"a/in_test.go": "package a_test\n\nimport \"example.com/m/a\"\n\nfunc p() { a.Name() } // yes\n",
+		"b/b.go":       "package b\n\nimport (\n\tother \"example.com/m/a\"\n\t\"example.com/away\"\n)\n\nfunc q() {\n\tother.Name() // yes\n\taway.Call[any](other.Name) // yes\n\tother := away.New() // no\n\tother.Name() // no\n}\n",
+		"c/c.go":       "package c\n\nimport . \"example.com/m/a\"\n\nfunc r() { Name() } // yes\n",
+		"d/d.go":       "package d\n\nimport \"example.com/m/e/a\"\n\nfunc u() { a.Name() } // no\n",
+		"e/a/a.go":     "package a\n\nfunc Name() {} // no\n",
+	}
+	r := call(t, bench(t, files), navigate.References, `{"name":"Name","path":"a/a.go","line":4}`)
+	yes := 0
+	for _, text := range files {
+		yes += strings.Count(text, "// yes\n")
+	}
+	lacks(t, r, "// no", ": no")
+	if got := strings.Count(r.Text, "// yes"); got != yes {
+		t.Errorf("%d of %d references:\n%s", got, yes, r.Text)
+	}
+}
+
 func TestDiagnosticsWithoutServer(t *testing.T) {
 	t.Setenv("GOFLAGS", "") // -trimpath changes the paths that go vet prints
 	env := bench(t, map[string]string{
