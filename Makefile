@@ -66,8 +66,11 @@ temporal: ## jobs on a real Temporal server, with workers and servers that are k
 	cd pkg/temporal && export TEMPORAL_BIN=$$(../../internal/dev/e2e/build.sh temporal) && export ADROIT_NIGHT=1 && $(GO) test -count 1 -timeout 1h -parallel 4 ./... && \
 		TEMPORAL_LONG=30 $(GO) test -count 1 -timeout 30m -run '^TestEngine$$' -skip '^TestEngine$$/thousand' .
 
-bench: ## benchmarks; see docs/dev/performance.md
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/dev/bench ./pkg/jobs/sqlite
+bench: ## benchmarks, half an hour; writes docs/dev/performance.md
+	{ date -u '+date: %Y-%m-%d, %H:%M'; git log -1 --format='commit: %h'; echo "load: $$(cut -d' ' -f1 /proc/loadavg)"; \
+	$(GO) test -run '^$$' -bench . -benchtime 1x -count 3 -timeout 60m ./internal/dev/bench ./internal/work/process ./internal/work/ledger ./internal/git/worktree; } \
+	>internal/dev/bench/testdata/measured.txt
+	$(GO) test ./internal/dev/bench -count 1 -run TestPage -update
 	ADROIT_NIGHT=1 $(GO) test -count 1 -timeout 30m -run 'TestLongJob|TestNothingLost' ./internal/dev/bench
 
 habits: ## a weak model with each of 70 habits, in each mode on each wire; writes docs/dev/habits.md

@@ -4,8 +4,7 @@ import "testing"
 
 // TestAllocations bounds the allocations of a turn, bare and with all additions of the command
 // line, and checks that they do not depend on the number of earlier turns. The bounds are a little
-// above the measured values: whoever needs more raises them here, and the figures in
-// docs/dev/performance.md.
+// above the measured values: whoever needs more raises them here.
 func TestAllocations(t *testing.T) {
 	const short, long, longer = 10, 110, 310
 	for name, most := range map[string]float64{"bare": 585, "full": 660} {

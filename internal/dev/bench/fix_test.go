@@ -23,7 +23,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workflows"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/dev/measurements.md")
+var update = flag.Bool("update", false, "write docs/dev/performance.md, and the table of docs/dev/measurements.md")
 
 // A cause is the cause of a synthetic failure, with the agent that can repair it.
 type cause struct {

@@ -12,9 +12,9 @@ import (
 	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
-// BenchmarkSyncs counts with strace the syncs of a turn of adroit run, by system call: those of a
-// job with twenty such turns less those of a job with none. The workspace is synced by one syncfs
-// for a command that changed something, and for no other.
+// BenchmarkSyncs counts with strace the syncs of a turn of adroit run, and the writes to the database: those
+// of a job with twenty such turns less those of a job with none. The workspace is synced by one syncfs for
+// a command that changed something, and for no other.
 func BenchmarkSyncs(b *testing.B) {
 	testenv.NeedsProgram(b, "strace")
 	bin := filepath.Join(b.TempDir(), "adroit")
@@ -30,19 +30,26 @@ func BenchmarkSyncs(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				none, noneFS := syncsOf(b, bin, call, 0)
-				all, allFS := syncsOf(b, bin, call, turns)
-				b.ReportMetric(float64(all-none)/turns, "syncs/turn")
-				b.ReportMetric(float64(allFS-noneFS)/turns, "syncfs/turn")
+				before, after := syncsOf(b, bin, call, 0), syncsOf(b, bin, call, turns)
+				per := func(calls ...string) (n float64) {
+					for _, c := range calls {
+						n += float64(after[c]-before[c]) / turns
+					}
+					return n
+				}
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(per("fsync", "fdatasync", "syncfs"), "syncs/turn")
+				b.ReportMetric(per("syncfs"), "syncfs/turn")
+				b.ReportMetric(per("pwrite64"), "pwrites/turn")
 			}
 		})
 	}
 }
 
-var syncCall = regexp.MustCompile(`(?m)^\d+ +(fsync|fdatasync|syncfs)\(`)
+var syncCall = regexp.MustCompile(`(?m)^\d+ +(fsync|fdatasync|syncfs|pwrite64)\(`)
 
-// syncsOf runs a job and returns how often it synced, and how often a file system of those.
-func syncsOf(b *testing.B, bin, call string, turns int) (all, fs int) {
+// syncsOf runs a job and returns how often it made each system call.
+func syncsOf(b *testing.B, bin, call string, turns int) map[string]int {
 	b.Helper()
 	dir := b.TempDir()
 	script := "turns:\n"
@@ -60,7 +67,7 @@ func syncsOf(b *testing.B, bin, call string, turns int) (all, fs int) {
 		}
 	}
 	trace := filepath.Join(dir, "trace")
-	cmd := exec.Command("strace", "-f", "-qq", "-o", trace, "-e", "trace=fsync,fdatasync,syncfs", bin, "run", "hand", "go", "-m", "script:../turns.yaml", "--approve", "all")
+	cmd := exec.Command("strace", "-f", "-qq", "-o", trace, "-e", "trace=fsync,fdatasync,syncfs,pwrite64", bin, "run", "hand", "go", "-m", "script:../turns.yaml", "--approve", "all")
 	cmd.Dir = filepath.Join(dir, "repo")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "ADROIT_HOME=" + filepath.Join(dir, "data")}
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -70,11 +77,9 @@ func syncsOf(b *testing.B, bin, call string, turns int) (all, fs int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	calls := syncCall.FindAllStringSubmatch(string(text), -1)
-	for _, c := range calls {
-		if c[1] == "syncfs" {
-			fs++
-		}
+	calls := map[string]int{}
+	for _, c := range syncCall.FindAllStringSubmatch(string(text), -1) {
+		calls[c[1]]++
 	}
-	return len(calls), fs
+	return calls
 }

@@ -213,5 +213,6 @@ func BenchmarkScan(b *testing.B) {
 		for b.Loop() {
 			c.must(b)
 		}
+		b.ReportMetric(float64(b.Elapsed().Microseconds())/1000/float64(b.N), "ms/scan")
 	})
 }
