@@ -247,7 +247,7 @@ func TestReferencesWithoutServer(t *testing.T) {
 	})
 }
 
-// A line with "yes" refers to the name at the top of package a, one with "no" does not.
+// A line with "yes" refers to what a/a.go declares at its top, one with "no" does not.
 func TestReferencesAtTheTop(t *testing.T) {
 	files := map[string]string{
 		"go.mod":       "module example.com/m\n",
