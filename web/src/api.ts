@@ -83,8 +83,8 @@ export function follow(address: string, on: (e: Event) => void, o: { open?: () =
 }
 
 // All jobs, and the questions of those that wait, kept up to date by the events of all.
-interface World { jobs: Job[]; cut: boolean; details: Map<string, Detail>; loaded: boolean; doing: Map<string, string>; error?: string }
-let world: World = { jobs: [], cut: false, details: new Map(), loaded: false, doing: new Map() };
+interface World { jobs: Job[]; cut: boolean; more: boolean; details: Map<string, Detail>; loaded: boolean; doing: Map<string, string>; error?: string }
+let world: World = { jobs: [], cut: false, more: false, details: new Map(), loaded: false, doing: new Map() };
 const worldReaders = new Set<() => void>();
 const change = (w: Partial<World>) => { world = { ...world, ...w }; worldReaders.forEach((f) => f()); };
 export const useWorld = () => useSyncExternalStore((f) => { worldReaders.add(f); return () => worldReaders.delete(f); }, () => world);
@@ -100,6 +100,9 @@ export function useEvents(f: (e: Event) => void) {
   useEffect(() => listen((e) => now.current(e)), []);
 }
 
+// listed is the most jobs of a list, of all and of those that run or wait: each of the latter is asked for its questions.
+export const listed = 300;
+
 // refresh reads the list of jobs, and the details of those that changed: any that may ask, or only what events touched.
 let refreshing = false, dirty = false;
 const touched = new Set<string>();
@@ -111,9 +114,9 @@ export async function refresh(all = true) {
   try {
     while (dirty) {
       dirty = false;
-      const [newest, open] = (await Promise.all([call<Job[] | null>("jobs/list", { limit: 300 }), call<Job[] | null>("jobs/list", { status: ["waiting", "running"] })])).map((l) => l ?? []);
+      const [newest, open] = (await Promise.all([call<Job[] | null>("jobs/list", { limit: listed }), call<Job[] | null>("jobs/list", { status: ["waiting", "running"], limit: listed })])).map((l) => l ?? []);
       const ids = new Set(newest.map((j) => j.id));
-      change({ jobs: [...newest, ...open.filter((j) => !ids.has(j.id))], cut: newest.length === 300, loaded: true, error: undefined });
+      change({ jobs: [...newest, ...open.filter((j) => !ids.has(j.id))], cut: newest.length === listed, more: open.length === listed, loaded: true, error: undefined });
       const stale = world.jobs.filter((j, i) => {
         const d = world.details.get(j.id);
         return (asks(j) || i < 60) && (touched.has(j.id) || !d || (j.status !== "running" && d.job.updated !== j.updated));

@@ -1,12 +1,12 @@
 import { useMemo, useState } from "react";
-import { to, useMay, useWorld } from "./api";
+import { listed, to, useMay, useWorld } from "./api";
 import { ago, called, cost, count, Empty, kindOf, plural, Problem, sentence, Status, took, visible } from "./text";
 import type { Detail, Job, Question } from "./types";
 
 const filters = [["all", "All"], ["run", "Running"], ["wait", "Waiting"], ["good", "Done"], ["bad", "Failed"], ["calm", "Other"]] as const;
 
 export function Jobs() {
-  const { jobs, details, doing, loaded, error, cut } = useWorld(), [filter, setFilter] = useState<string>("all"), [text, setText] = useState(""), [most, setMost] = useState(50), may = useMay();
+  const { jobs, details, doing, loaded, error, cut, more } = useWorld(), [filter, setFilter] = useState<string>("all"), [text, setText] = useState(""), [most, setMost] = useState(50), may = useMay();
   const found = useMemo(() => {
     const all = text.toLowerCase().split(/\s+/).filter(Boolean);
     return jobs.filter((j) => all.every((w) => [j.id, j.title, j.agent, j.model, j.dir, j.status, j.reason].join(" ").toLowerCase().includes(w)));
@@ -23,7 +23,7 @@ export function Jobs() {
     </div>
     <Problem of={error ? { message: error } : undefined} />
     {list.length > 0 && <ul className="jobs">{list.slice(0, most).map((j) => <Row key={j.id} job={j} detail={details.get(j.id)} doing={doing.get(j.id)} />)}</ul>}
-    {cut && <p className="weak">These are the newest 300, and all that run or wait.</p>}
+    {cut && <p className="weak">These are the newest {listed}, and {more ? `the newest ${listed}` : "all"} that run or wait.</p>}
     {list.length > most && <button onClick={() => setMost(most + 50)}>Show {Math.min(50, list.length - most)} more of {list.length}</button>}
     {loaded && list.length === 0 && <Empty>{jobs.length ? <p>No job is like that. <button onClick={() => { setFilter("all"); setText(""); }}>Show all</button></p> : <p>There are no jobs yet. {may("run") && <a href={to("start")}>Start the first one.</a>}</p>}</Empty>}
   </>;

@@ -1,6 +1,6 @@
 import { Component, lazy, StrictMode, Suspense, useEffect, useRef, useState, type ReactNode } from "react";
 import { createRoot } from "react-dom/client";
-import { call, Failure, refresh, start, to, useAccess, useEvents, useLink, useMay, usePlace, useWorld } from "./api";
+import { call, Failure, listed, refresh, start, to, useAccess, useEvents, useLink, useMay, usePlace, useWorld } from "./api";
 import { Asked } from "./ask";
 import { JobPage } from "./job";
 import { Jobs } from "./jobs";
@@ -76,11 +76,12 @@ function Cut() {
 }
 
 function Inbox() {
-  const all = useQuestions(), { loaded, error } = useWorld(), may = useMay();
+  const all = useQuestions(), { loaded, error, more } = useWorld(), may = useMay();
   return <>
     <h1>Inbox</h1>
     <Problem of={error ? { message: error } : undefined} />
     {all.length > 0 && <p className="lead">{all.length === 1 ? "One question waits" : `${all.length} questions wait`} for you. <span className="keys">On a question, <kbd>a</kbd> allows once, <kbd>w</kbd> always, <kbd>d</kbd> denies; <kbd>j</kbd> and <kbd>k</kbd> move.</span></p>}
+    {more && <p className="weak">These are the questions of the newest {listed} jobs that run or wait; others come when those are answered.</p>}
     {all.map(({ job, q }) => <Asked key={job.id + q.path} job={job} q={q} />)}
     <Cut />
     {loaded && all.length === 0 && <Empty><p>Nobody waits for you.</p><p>{may("run") && <a className="button primary" href={to("start")}>Start a job</a>} <a className="button" href={to("jobs")}>Look at the jobs</a></p></Empty>}
