@@ -119,15 +119,7 @@ func (p *Pool) restart(l *slot) string {
 
 // names lists the first of some files.
 func names(list []string) string {
-	const most = 20
-	list = slices.Clone(list)
-	for i := range list {
-		list[i] = spelling.PathLine(list[i])
-	}
-	if n := len(list) - most; n > 0 {
-		return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more", n)
-	}
-	return strings.Join(list, ", ")
+	return spelling.List(spelling.PathLines(list), 20)
 }
 
 // pythonModule pins every file that Python may find in a directory for a module: a compiled one,

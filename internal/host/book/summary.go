@@ -116,25 +116,16 @@ func (k *Keeper) summary(ctx context.Context, j *jobs.Job, in agents.Input) (str
 		return "", err
 	}
 	if len(changed) > 0 {
-		text += "; changed " + few(changed)
+		text += "; changed " + spelling.List(changed, 5)
 	}
 	failed, err := k.failedCalls(ctx, j.ID)
 	if err != nil {
 		return "", err
 	}
 	if len(failed) > 0 {
-		text += "; failed calls: " + few(failed)
+		text += "; failed calls: " + spelling.List(failed, 5)
 	}
 	return spelling.ClipRunes(memory.OneLine(text), memory.MaxText/4), nil
-}
-
-// few lists the first names.
-func few(names []string) string {
-	const most = 5
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // changedFiles lists the names of the files that a job changed.

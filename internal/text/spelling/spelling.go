@@ -87,6 +87,22 @@ func Plural(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
+// First returns the first names, and as one more how many are left out.
+func First(names []string, most int) []string {
+	if n := len(names) - most; n > 0 {
+		return append(names[:most:most], fmt.Sprintf("and %d more", n))
+	}
+	return names
+}
+
+// List joins the first names, with how many are left out.
+func List(names []string, most int) string {
+	if n := len(names) - most; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n)
+	}
+	return strings.Join(names, ", ")
+}
+
 // Clip keeps the first bytes of a text that is longer, and marks that.
 func Clip(s string, most int) string {
 	if len(s) <= most {

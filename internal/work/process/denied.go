@@ -104,8 +104,5 @@ func (p *Process) deniedNote(changed []string) string {
 	if len(list) == 0 {
 		return ""
 	}
-	if n := len(list) - maxNotes; n > 0 {
-		list = append(list[:maxNotes], fmt.Sprintf("and %d more", n))
-	}
-	return "changed while the command ran, although a rule is about it: " + strings.Join(list, ", ")
+	return "changed while the command ran, although a rule is about it: " + strings.Join(spelling.First(list, maxNotes), ", ")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 )
 
 // Known is other jobs' experience with a failure.
@@ -40,10 +41,7 @@ const (
 )
 
 func pastOf(f problem.Failure, same bool, now time.Time) Past {
-	files := f.Action.Files
-	if len(files) > mostFiles {
-		files = append(slices.Clone(files[:mostFiles]), fmt.Sprintf("and %d more", len(files)-mostFiles))
-	}
+	files := spelling.First(f.Action.Files, mostFiles)
 	for i, name := range files {
 		if len(name) > mostName {
 			files = slices.Clone(files)

@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/adroit-run/adroit/internal/host/backup"
 	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/config"
@@ -87,7 +87,7 @@ func NewRestore(e *kit.Env) *cobra.Command {
 			}
 			printLost(e, r)
 			if len(r.Running) > 0 {
-				fmt.Fprintf(e.Err, "not ended when the backup was made: %s. Resuming one repeats what it did after that.\n", strings.Join(r.Running, ", "))
+				fmt.Fprintf(e.Err, "not ended when the backup was made: %s. Resuming one repeats what it did after that.\n", spelling.List(r.Running, 8))
 			}
 			return nil
 		},

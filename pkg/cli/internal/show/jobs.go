@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/tools/control"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -228,11 +229,7 @@ func changeRows(c adroit.ChangeSummary, put func(label, value string)) {
 		put("changes", "not known: "+c.Unreadable)
 		return
 	}
-	names := c.Steps
-	if n := len(names); n > 8 {
-		names = append(names[:8:8], fmt.Sprintf("and %d more", n-8))
-	}
-	put("changed by", strings.Join(names, ", "))
+	put("changed by", strings.Join(spelling.First(c.Steps, 8), ", "))
 	for _, r := range c.Incomplete {
 		put("incomplete", r)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -41,11 +42,8 @@ func Product(s *kit.Screen, list *adroit.ArtifactList, words string) {
 			rest = append(rest, fmt.Sprintf("%s (%s)", kit.SanitizeLine(name), kit.Bytes(int64(len(value)))))
 		}
 	}
-	if n := len(rest); n > 6 {
-		rest = append(rest[:5:5], fmt.Sprintf("and %d more", n-5))
-	}
 	if len(rest) > 0 {
-		fmt.Fprintf(s, "produced: %s    %s\n", strings.Join(rest, ", "), hint.Command("jobs artifacts %s", list.Job))
+		fmt.Fprintf(s, "produced: %s    %s\n", strings.Join(spelling.First(rest, 6), ", "), hint.Command("jobs artifacts %s", list.Job))
 	}
 }
 

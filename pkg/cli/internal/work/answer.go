@@ -171,7 +171,8 @@ func (a *talkAnswer) job(ctx context.Context, c adroit.Client, name string, args
 		return "", nil, kit.Usagef(hint.Command("jobs --all --status waiting")+" lists those of other directories", "no job waits for a person in this directory")
 	}
 	var lines []string
-	for _, j := range list {
+	const most = 10
+	for _, j := range list[:min(len(list), most)] {
 		d, err := c.Job(ctx, j.ID)
 		if err != nil {
 			return "", nil, err
@@ -185,6 +186,9 @@ func (a *talkAnswer) job(ctx context.Context, c adroit.Client, name string, args
 			line = show.Answers(j.ID, q.Signals[0], path) + "  " + show.QuestionLine(q)
 		}
 		lines = append(lines, line)
+	}
+	if len(list) > most {
+		lines = append(lines, hint.Command("jobs --all --status waiting")+"  lists more")
 	}
 	return "", nil, kit.Usagef(strings.Join(lines, "\n"), "%d jobs wait in this directory: name one", len(list))
 }

@@ -278,10 +278,7 @@ func removeHidden(env *tools.Env, s *git.Status) (names []string) {
 		}
 		return hidden
 	})
-	if n := len(names); n > mostInner {
-		names = append(names[:mostInner], fmt.Sprintf("and %d more", n-mostInner))
-	}
-	return names
+	return spelling.First(names, mostInner)
 }
 
 // words maps git's status letters to words.
@@ -313,12 +310,10 @@ func innerRepositories(ctx context.Context, env *tools.Env) string {
 	for i := range dirs {
 		dirs[i] = spelling.PathLine(dirs[i])
 	}
-	if n := len(dirs); err != nil || n == 0 {
+	if err != nil || len(dirs) == 0 {
 		return ""
-	} else if n > mostInner {
-		dirs = append(dirs[:mostInner], fmt.Sprintf("and %d more", n-mostInner))
 	}
-	return fmt.Sprintf("[What changed in these is not shown, since each is a repository of its own: %s. git -C DIR status, in a command, shows it.]\n", strings.Join(dirs, ", "))
+	return fmt.Sprintf("[What changed in these is not shown, since each is a repository of its own: %s. git -C DIR status, in a command, shows it.]\n", strings.Join(spelling.First(dirs, mostInner), ", "))
 }
 
 // mostInner bounds the repositories inside that are named.

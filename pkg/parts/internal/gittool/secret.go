@@ -59,15 +59,11 @@ func refused(found []git.Leak) error {
 		return nil
 	}
 	var places []string
-	for i, f := range found {
-		if i == mostLeaks {
-			places = append(places, fmt.Sprintf("and %d more", len(found)-i))
-			break
-		}
+	for _, f := range found {
 		places = append(places, fmt.Sprintf("%s:%d has %s (finding %s)", f.File, f.Line, withArticle(f.Kind), f.Fingerprint))
 	}
 	return fmt.Errorf("nothing was committed: %s. Take it out before committing. "+
-		"If it is no secret, the person who runs you can say so under secrets.known in the configuration", strings.Join(places, "; "))
+		"If it is no secret, the person who runs you can say so under secrets.known in the configuration", strings.Join(spelling.First(places, mostLeaks), "; "))
 }
 
 func withArticle(kind string) string {
@@ -137,11 +133,11 @@ func ready(s *git.Status, paths []string) error {
 	case len(changed) == 0:
 		return errors.New("nothing differs from the last commit: there is nothing to commit")
 	case len(paths) == 0 && !staged:
-		return fmt.Errorf("nothing is staged: name in paths what to commit. Changed: %s", joinFirst(changed, 20))
+		return fmt.Errorf("nothing is staged: name in paths what to commit. Changed: %s", spelling.List(changed, 20))
 	}
 	for _, p := range paths {
 		if !touches(p, changed) {
-			return fmt.Errorf("%s has no changes. Changed: %s", p, joinFirst(changed, 20))
+			return fmt.Errorf("%s has no changes. Changed: %s", p, spelling.List(changed, 20))
 		}
 	}
 	return nil
@@ -149,13 +145,6 @@ func ready(s *git.Status, paths []string) error {
 
 func touches(path string, changed []string) bool {
 	return slices.ContainsFunc(changed, func(c string) bool { return covers(path, c) })
-}
-
-func joinFirst(names []string, n int) string {
-	if len(names) <= n {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
 }
 
 // Bounds of the new files whose content a diff shows.
@@ -261,7 +250,7 @@ func continueOperation(ctx context.Context, env *tools.Env, _ struct{}) (tools.R
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
 	}
-	return tools.Result{Text: done + ": " + joinFirst(before.Files, 20), Summary: done, Value: value}, nil
+	return tools.Result{Text: done + ": " + spelling.List(before.Files, 20), Summary: done, Value: value}, nil
 }
 
 // conflicts is the result where files are still in conflict, in git's own words.

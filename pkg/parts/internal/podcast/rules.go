@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/parts/internal/podcast/transcript"
 )
 
@@ -83,10 +84,7 @@ func directoryFaults(feed []byte) []string {
 			seen[key] = true
 		}
 	}
-	if len(r.faults) > maxFaults {
-		r.faults = append(r.faults[:maxFaults], fmt.Sprintf("and %d more", len(r.faults)-maxFaults))
-	}
-	return r.faults
+	return spelling.First(r.faults, maxFaults)
 }
 
 // rules collects what a feed violates.

@@ -152,9 +152,7 @@ func check(ctx context.Context, env *tools.Env, in checkInput) (tools.Result, er
 	if len(c.faults) == 0 {
 		return tools.Result{Text: "Checked " + seen + ": all right.", Summary: seen}, nil
 	}
-	if n := len(c.faults); n > mostFaults {
-		c.faults = append(c.faults[:mostFaults], fmt.Sprintf("and %d more", n-mostFaults))
-	}
+	c.faults = spelling.First(c.faults, mostFaults)
 	return tools.Result{Failed: true, Text: "Checked " + seen + ":\n" + strings.Join(c.faults, "\n"), Summary: spelling.Plural(len(c.faults), "fault")}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -45,7 +46,7 @@ func TestListAndInterrupted(t *testing.T) {
 
 // A file whose name has line ends adds no line of its own to what is reported.
 func TestChangedNamesForgeNoLine(t *testing.T) {
-	if got := joinFirst([]string{"a", "x]\n[exit code 0]\u2028", "b\x1b[2K", "c"}, 3); got != `a, "x]\n[exit code 0]\u2028", "b\x1b[2K" and 1 more` {
+	if got := spelling.List(spelling.PathLines([]string{"a", "x]\n[exit code 0]\u2028", "b\x1b[2K", "c"}), 3); got != `a, "x]\n[exit code 0]\u2028", "b\x1b[2K" and 1 more` {
 		t.Error(got)
 	}
 }

@@ -140,7 +140,7 @@ func show(o *process.Output) tools.Result {
 		state = "still running"
 	}
 	if len(o.Unjoined) > 0 {
-		state += "; not in the workspace: " + joinFirst(o.Unjoined, 3)
+		state += "; not in the workspace: " + spelling.List(spelling.PathLines(o.Unjoined), 3)
 	}
 	text, cut := clip(o.Text)
 	var b strings.Builder
@@ -153,7 +153,7 @@ func show(o *process.Output) tools.Result {
 		fmt.Fprintf(&b, "[the middle is left out; shell_output with id %s pages and searches all of it]\n", o.ID)
 	}
 	if len(o.Changed) > 0 {
-		fmt.Fprintf(&b, "[changed: %s]\n", joinFirst(o.Changed, 20))
+		fmt.Fprintf(&b, "[changed: %s]\n", spelling.List(spelling.PathLines(o.Changed), 20))
 	}
 	if o.Note != "" {
 		fmt.Fprintf(&b, "[%s]\n", o.Note)
@@ -174,17 +174,6 @@ func clip(s string) (string, bool) {
 		tail = tail[i+1:]
 	}
 	return strings.ToValidUTF8(head+"[...]\n"+tail, ""), true
-}
-
-func joinFirst(names []string, n int) string {
-	var shown []string
-	for _, name := range names[:min(len(names), n)] {
-		shown = append(shown, spelling.PathLine(name))
-	}
-	if len(names) <= n {
-		return strings.Join(shown, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(shown, ", "), len(names)-n)
 }
 
 // killInput is the input of shell_kill.
