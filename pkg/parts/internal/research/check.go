@@ -1,6 +1,7 @@
 package research
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -42,11 +43,10 @@ var checkable = []string{"content", "section/*", "social", "show_notes", "citati
 const allowBroken = "broken_links"
 
 const (
-	mostLinks  = 300
-	atOnce     = 8
-	perLink    = 20 * time.Second
-	maxAddress = 1000    // bytes of a link
-	maxAnchor  = 4 << 20 // bytes of a page in which an anchor is looked for
+	mostLinks = 2000
+	atOnce    = 8
+	perLink   = 20 * time.Second
+	maxAnchor = 4 << 20 // bytes of a page in which an anchor is looked for
 )
 
 func (d *webTools) checkTool() tools.Tool {
@@ -91,10 +91,12 @@ func (d *webTools) check(ctx context.Context, env *tools.Env, in checkInput) (to
 		return tools.Result{}, errors.New("nothing to check: give urls, a file or an artifact")
 	}
 	for _, text := range texts {
-		for _, l := range markdown.Read(text).Links {
-			if len(l.Target) <= maxAddress {
-				targets = append(targets, l.Target)
-			}
+		p, err := markdown.Read(text)
+		if err != nil {
+			return tools.Result{}, fmt.Errorf("the text %w", err)
+		}
+		for _, l := range p.Links {
+			targets = append(targets, l.Target)
 		}
 	}
 	for i := range targets {
@@ -126,7 +128,7 @@ func (d *webTools) visit(ctx context.Context, env *tools.Env, from place, target
 		switch {
 		case err != nil:
 			out[i].Fault = "is not an address"
-		case u.Scheme == "mailto" || u.Scheme == "tel":
+		case u.Scheme == "mailto" || u.Scheme == "tel" || u.Scheme == "data":
 			out[i].OK = true
 		case u.Scheme == "" && u.Host == "":
 			out[i] = from.local(env, u, t)
@@ -247,13 +249,15 @@ func anchorsOf(body []byte) map[string]bool {
 }
 
 func report(list []verdict, more int) (tools.Result, error) {
-	bad := 0
+	bad, first := 0, ""
 	var b strings.Builder
 	for _, v := range list {
 		switch {
 		case !v.OK:
 			bad++
-			fmt.Fprintf(&b, "broken: %s: %s\n", spelling.Clip(v.URL, 300), fetch.OneLine(v.Fault, 300))
+			one := fmt.Sprintf("%s: %s", spelling.Clip(v.URL, 300), fetch.OneLine(v.Fault, 300))
+			first = cmp.Or(first, ": "+one)
+			b.WriteString("broken: " + one + "\n")
 		case v.Refused:
 			fmt.Fprintf(&b, "not checked: %s: the server refuses programs (%d)\n", spelling.Clip(v.URL, 300), v.Status)
 		case v.Final != "":
@@ -262,13 +266,13 @@ func report(list []verdict, more int) (tools.Result, error) {
 	}
 	head := fmt.Sprintf("%s checked: %d good, %d broken", fetch.Count(len(list), "link"), len(list)-bad, bad)
 	if more > 0 {
-		head += fmt.Sprintf("; %d more were not checked, give them in a second call", more)
+		head += fmt.Sprintf("; %d more were not checked: no more than %d are at once", more, mostLinks)
 	}
 	v, err := json.Marshal(list)
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
 	}
-	return tools.Result{Text: head + "\n" + b.String(), Failed: bad > 0, Summary: head, Artifacts: map[string]json.RawMessage{"link_report": v}}, nil
+	return tools.Result{Text: head + "\n" + b.String(), Failed: bad+more > 0, Summary: head + first, Artifacts: map[string]json.RawMessage{"link_report": v}}, nil
 }
 
 // strs collects the texts in a JSON value, in order.
@@ -380,8 +384,14 @@ func (p place) beside(env *tools.Env, u *url.URL, as string) verdict {
 		v.Fault = "there is no file " + spelling.Clip(name, 200)
 	case u.Fragment != "" && info.Mode().IsRegular() && strings.HasSuffix(strings.ToLower(name), ".md"):
 		t, err := env.Files.ReadText(name)
-		anchors := markdown.Read(t.Content).Anchors
-		if v.OK = err == nil && (anchors[u.Fragment] || anchors[strings.ToLower(u.Fragment)]); !v.OK {
+		if err != nil {
+			v.Fault = err.Error()
+			break
+		}
+		p, err := markdown.Read(t.Content)
+		if v.OK = p.Anchors[u.Fragment] || p.Anchors[strings.ToLower(u.Fragment)]; err != nil {
+			v.Fault = spelling.Clip(name, 200) + " " + err.Error()
+		} else if !v.OK {
 			v.Fault = fmt.Sprintf("%s has no heading for #%s", spelling.Clip(name, 200), spelling.Clip(u.Fragment, 80))
 		}
 	default:

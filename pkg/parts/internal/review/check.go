@@ -40,7 +40,10 @@ func (c *checker) page(name string) (*markdown.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := markdown.Read(t.Content)
+	p, err := markdown.Read(t.Content)
+	if err != nil {
+		return nil, fmt.Errorf("%s %w", name, err)
+	}
 	c.pages[name] = &p
 	return &p, nil
 }

@@ -76,7 +76,7 @@ func (d Dialect) once(body string) (string, []string) {
 	if d.Skip != nil {
 		in.skip = d.Skip(body)
 	}
-	if strings.Count(body, "](") <= maxLinks { // else there is no code
+	if readable([]byte(body)) == nil { // else there is no code
 		_ = ast.Walk(engine().Parser().Parse(text.NewReader([]byte(body))), in.node)
 	}
 	for i := 0; i < len(body); {

@@ -1,7 +1,7 @@
 // Package markdown reads Markdown as forges and site generators do: the targets of its
 // links, the anchors of its headings, and its code.
 //
-//	p := markdown.Read(text)
+//	p, err := markdown.Read(text)
 //	p.Anchors["two-words"] // "## Two words"
 //
 // It is the only reader of the tools: none of them looks for links or headings by lines.
@@ -55,17 +55,41 @@ var engine = sync.OnceValue(func() goldmark.Markdown {
 	)
 })
 
-// maxLinks bounds the links of a text: the parser looks for the end of each in all of a
-// paragraph.
-const maxLinks = 20000
+const (
+	maxLinks  = 20000   // of a text: the parser looks for the end of each in all of a paragraph
+	maxNested = 3000    // quotations, lists and attributes of one line
+	maxCells  = 4 << 20 // of tables: rows are filled up to the widest
+)
+
+// readable returns an error for a text over which the parser would take minutes or all
+// memory, so that nobody takes it for a text without links.
+func readable(b []byte) error {
+	rows, columns := 0, 0
+	for line := range bytes.Lines(b) {
+		if n := bytes.Count(line, []byte("|")); n > 0 {
+			rows, columns = rows+1, max(columns, n)
+		}
+		begin := line[:len(line)-len(bytes.TrimLeft(line, " \t>-+*.)0123456789"))]
+		if bytes.Count(begin, []byte(">"))+len(bytes.Fields(begin)) > maxNested || bytes.Count(line, []byte("={")) > maxNested {
+			return fmt.Errorf("has a line with more than %d quotations, lists or attributes in each other, so its Markdown is not read", maxNested)
+		}
+	}
+	if rows*columns > maxCells {
+		return fmt.Errorf("has tables of up to %d rows and %d columns, so its Markdown is not read: divide it", rows, columns)
+	}
+	if n := bytes.Count(b, []byte("](")); n > maxLinks {
+		return fmt.Errorf("has %d links, and up to %d are read: divide it", n, maxLinks)
+	}
+	return nil
+}
 
 // Read reads a text. Front matter is no part of it.
-func Read(src string) Page {
+func Read(src string) (Page, error) {
 	p := Page{Anchors: map[string]bool{"": true, "top": true}}
-	if strings.Count(src, "](") > maxLinks {
-		return p
-	}
 	b := []byte(withoutMatter(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(src, "\uFEFF"))))
+	if err := readable(b); err != nil {
+		return p, err
+	}
 	r := &reading{src: b, prose: bytes.Repeat([]byte{' '}, len(b)), page: &p}
 	for i, c := range b {
 		if c == '\n' {
@@ -83,7 +107,7 @@ func Read(src string) Page {
 	if engine().Renderer().Render(&out, b, doc) == nil {
 		p.anchors(&out)
 	}
-	return p
+	return p, nil
 }
 
 // withoutMatter puts empty lines in the place of front matter.
@@ -407,9 +431,9 @@ func WithoutCode(src string) string {
 	return string(out)
 }
 
-// Parse reads a text; one with too many links has nothing in it.
+// Parse reads a text; one that Read does not read has nothing in it.
 func Parse(b []byte) ast.Node {
-	if bytes.Count(b, []byte("](")) > maxLinks {
+	if readable(b) != nil {
 		b = nil
 	}
 	return engine().Parser().Parse(text.NewReader(b))

@@ -21,7 +21,11 @@ func TestLinks(t *testing.T) {
 		"a[^1]\n\n[^1]: See [b](c).":                                              "3 c",
 	} {
 		var got []string
-		for _, l := range Read(text).Links {
+		p, err := Read(text)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, l := range p.Links {
 			got = append(got, string(rune('0'+l.Line))+" "+l.Target)
 		}
 		if s := strings.Join(got, ", "); s != want {
@@ -30,8 +34,29 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// What would take the parser minutes or all memory is not taken for a text without links.
+func TestUnread(t *testing.T) {
+	for _, begin := range []string{
+		strings.Repeat("[a](b) ", 20001), strings.Repeat(">", 1<<20), strings.Repeat("1. ", 1<<20), "# a " + strings.Repeat("{a={", 1<<20),
+		strings.Repeat("|a", 3000) + "\n" + strings.Repeat("|-", 3000) + "\n" + strings.Repeat("|\n", 3000),
+	} {
+		p, err := Read(begin + "\n\n[c](d)\n")
+		if err == nil || len(p.Links) > 0 {
+			t.Errorf("%.20q: %v, %v", begin, err, p.Links)
+		}
+		if Parse([]byte(begin)).HasChildren() {
+			t.Errorf("%.20q is parsed", begin)
+		}
+	}
+	for _, plain := range []string{strings.Repeat("-", 1<<20), strings.Repeat("> - a | b\n", 1<<16), strings.Repeat("[a](b) ", 20000), strings.Repeat("x > {a} ", 1<<17)} {
+		if _, err := Read(plain); err != nil {
+			t.Errorf("%.20q: %v", plain, err)
+		}
+	}
+}
+
 func TestAnchors(t *testing.T) {
-	p := Read("# A\n\n# A\n\n# A-1\n\n# A\n\n<a name=\"Here\"></a>\n\n```md\n# No\n```\n")
+	p, _ := Read("# A\n\n# A\n\n# A-1\n\n# A\n\n<a name=\"Here\"></a>\n\n```md\n# No\n```\n")
 	for _, want := range []string{"a", "a-1", "a-1-1", "a-2", "here"} {
 		if !p.Anchors[want] {
 			t.Errorf("%q is missing in %v", want, p.Anchors)
@@ -46,7 +71,7 @@ func TestAnchors(t *testing.T) {
 // forges have them.
 func TestAnchorsOfEdges(t *testing.T) {
 	for text, want := range map[string]string{"---\ntitle: x\n...\n\n# After": "after", "---yaml\ntitle: x\n--- \n\n# After": "after", "## İstanbul": "i̇stanbul", "## ![img](x.png) Alt": "-alt"} {
-		if p := Read(text); !p.Anchors[want] || p.Anchors["title-x"] {
+		if p, _ := Read(text); !p.Anchors[want] || p.Anchors["title-x"] {
 			t.Errorf("%q: %q is missing in %v", text, want, p.Anchors)
 		}
 	}
@@ -56,7 +81,8 @@ func FuzzRead(f *testing.F) {
 	f.Add("[a](https://x/(y)) <https://z> `[no](q)` [r]: u\n```\nx\n```\n# H\n<h2>a</h2>\n[^1]: b")
 	f.Fuzz(func(t *testing.T, s string) {
 		lines := 1 + strings.Count(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s), "\n")
-		for _, l := range Read(s).Links {
+		p, _ := Read(s)
+		for _, l := range p.Links {
 			if l.Line < 1 || l.Line > lines {
 				t.Fatalf("%q is on line %d of %d", l.Target, l.Line, lines)
 			}
