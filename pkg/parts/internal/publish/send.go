@@ -16,6 +16,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/fetch"
 )
 
 const (
@@ -124,7 +127,14 @@ func (c *client) once(ctx context.Context, make func(context.Context) (*http.Req
 	case err != nil && status < 300:
 		return nil, 0, c.unsureError(req, c.plain(err))
 	case status >= 300:
-		return nil, 0, c.fault(status, body)
+		f := c.fault(status, body)
+		if to := resp.Header.Get("Location"); to != "" {
+			f.text = "it leads to " + spelling.Clip(c.scrub(to), 200) + ", which may not be followed; its address belongs into the configuration"
+		}
+		if status <= http.StatusSeeOther { // servers say so of what they took as well
+			return nil, 0, c.unsureError(req, f)
+		}
+		return nil, 0, f
 	}
 	return &answer{status, body}, 0, nil
 }
@@ -140,7 +150,7 @@ func (c *client) unsureError(req *http.Request, err error) error {
 }
 
 // plain takes credentials out of an error.
-func (c *client) plain(err error) error { return errors.New(c.scrub(err.Error())) }
+func (c *client) plain(err error) error { return errors.New(c.scrub(fetch.PlainError(err).Error())) }
 
 func (c *client) scrub(text string) string {
 	for _, s := range c.hide {

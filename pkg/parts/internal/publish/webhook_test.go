@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -32,7 +33,7 @@ type receiver struct {
 
 	mu     sync.Mutex
 	took   []string // keys, in order
-	faults []string // of the next requests: 429, 500 (done), cut (done), dropped, 302
+	faults []string // of the next requests: 429, 500 (done), cut (done), dropped, 302, 303, 307
 	asked  int
 }
 
@@ -65,8 +66,9 @@ func (r *receiver) serve(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusTooManyRequests)
 		return
-	case "302":
-		http.Redirect(w, req, "/elsewhere", http.StatusTemporaryRedirect)
+	case "302", "303", "307":
+		code, _ := strconv.Atoi(fault)
+		http.Redirect(w, req, "/elsewhere", code)
 		return
 	case "dropped":
 		panic(http.ErrAbortHandler)
@@ -123,7 +125,9 @@ func TestWebhook(t *testing.T) {
 	}{
 		{"plain", true, false, "", 1, "Sent"},
 		{"limited", false, false, "429 429", 1, "Sent"},
-		{"redirected", true, false, "302", 0, "307"},
+		{"sent elsewhere", true, false, "307", 0, "307 Temporary Redirect: it leads to /elsewhere"},
+		{"done or sent elsewhere", false, false, "303", 0, "not known"},
+		{"lookup, sent elsewhere", false, true, "302", 0, "not known"},
 		{"idempotent, failing", true, false, "500 cut dropped 500", 1, "Sent"},
 		{"idempotent, failing for good", true, false, "500 500 500 500 500", 1, "not known"},
 		{"lookup, done", false, true, "500", 1, "Sent"},
