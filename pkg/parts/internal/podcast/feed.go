@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha1"
+	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"html"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,6 +62,15 @@ var feedEntryTool = tools.New(tools.Metadata{
 type entryState struct {
 	Feed    string `json:"feed"`
 	Refused string `json:"refused,omitempty"`
+	Audio   string `json:"audio,omitempty"` // what the enclosure is, and how long it was
+	Length  int64  `json:"length,omitempty"`
+	Of      string `json:"of,omitempty"` // see basis
+}
+
+// basis is a digest of a feed and of the notes that its entry was made of.
+func basis(env *tools.Env, feed []byte) string {
+	sum := sha256.Sum256(slices.Concat(feed, []byte{0}, env.Artifacts.Value(notesName)))
+	return hex.EncodeToString(sum[:])
 }
 
 func feedEntry(ctx context.Context, env *tools.Env, in feedInput) (tools.Result, error) {
@@ -67,7 +78,7 @@ func feedEntry(ctx context.Context, env *tools.Env, in feedInput) (tools.Result,
 	if err == nil || ctx.Err() != nil {
 		return r, err
 	}
-	r, bad := bind(feedName, entryState{in.Feed, err.Error()}, err.Error(), oneLine(err.Error()))
+	r, bad := bind(feedName, entryState{Feed: in.Feed, Refused: err.Error()}, err.Error(), oneLine(err.Error()))
 	r.Failed = true
 	return r, bad
 }
@@ -149,7 +160,7 @@ func writeEntry(ctx context.Context, env *tools.Env, in feedInput) (tools.Result
 		report += "\nIt has all that Apple Podcasts and Spotify require."
 	}
 	return bind(feedName, map[string]any{
-		"feed": in.Feed, "guid": e.guid, "title": oneLine(in.Title), "url": in.URL, "length": m.Size, "type": e.mime, "duration": m.Duration,
+		"feed": in.Feed, "guid": e.guid, "title": oneLine(in.Title), "url": in.URL, "length": m.Size, "type": e.mime, "duration": m.Duration, "audio": audio, "of": basis(env, text),
 	}, report, sum)
 }
 

@@ -222,11 +222,26 @@ func TestEpisode(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.fails(checkEpisodeTool, `{}`, "out/clip.mp3 is gone")
+	feedFile := filepath.Join(s.dir, "feed.xml")
+	whole, err := os.ReadFile(feedFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write("feed.xml", strings.ReplaceAll(string(whole), "<guid", "<gone"))
+	s.fails(checkEpisodeTool, `{}`, "feed.xml or the show notes have changed since the entry was made")
+	s.write("feed.xml", string(whole))
+	recording, err := os.ReadFile(filepath.Join(s.dir, "ep-chapters.mp3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write("ep-chapters.mp3", string(recording[:1000]))
+	s.fails(checkEpisodeTool, `{}`, "ep-chapters.mp3 has 1000 bytes")
+	s.write("ep-chapters.mp3", string(recording))
 	info, err := os.Stat(filepath.Join(s.dir, "ep-chapters.mp3"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	feed, err := os.ReadFile(filepath.Join(s.dir, "feed.xml"))
+	feed, err := os.ReadFile(feedFile)
 	if want := fmt.Sprintf(`<enclosure url="https://example.com/ep.mp3" length="%d" type="audio/mpeg"/>`, info.Size()); err != nil || !strings.Contains(string(feed), want) {
 		t.Errorf("%v\n%s\nwant %s", err, feed, want)
 	}

@@ -153,25 +153,35 @@ func inventory(env *tools.Env) (made, faults []string, err error) {
 	}
 	saved, _ := load[[]outputs.File](env, savedName)
 	made, faults = outputs.Check(env.Files, saved, rendered, "save_episode")
-	there := func(name, note string) {
-		if _, err := env.Files.Stat(name); err != nil {
+	there := func(name, note string, size int64, maker string) {
+		switch info, err := env.Files.Stat(name); {
+		case err != nil:
 			faults = append(faults, fmt.Sprintf("%s is gone: %v", name, err))
-			return
+		case size > 0 && info.Size() != size:
+			faults = append(faults, fmt.Sprintf("%s has %d bytes, and had %d when %s was called: call it again", name, info.Size(), size, maker))
+		default:
+			made = append(made, name+note)
 		}
-		made = append(made, name+note)
 	}
-	if m, ok := load[masterFile](env, masterName); ok {
-		there(m.Path, fmt.Sprintf(" (%.1f LUFS)", m.LUFS))
+	m, ok := load[masterFile](env, masterName)
+	if ok {
+		there(m.Path, fmt.Sprintf(" (%.1f LUFS)", m.LUFS), m.Size, "master_audio")
 	}
 	clips, _ := load[[]audioClip](env, clipsName)
 	for _, c := range clips {
-		there(c.Path, "")
+		there(c.Path, "", 0, "cut_clip")
 	}
 	switch f, ok := load[entryState](env, feedName); {
 	case ok && f.Refused != "":
 		faults = append(faults, fmt.Sprintf("the entry of %s was refused, so it is not there: %s. Call feed_entry again", f.Feed, f.Refused))
 	case ok:
-		there(f.Feed, "")
+		there(f.Feed, "", 0, "feed_entry")
+		if f.Audio != "" && (f.Audio != m.Path || f.Length != m.Size) {
+			there(f.Audio, " (the recording of the entry)", f.Length, "feed_entry")
+		}
+		if b, err := env.Files.ReadFile(f.Feed); err == nil && f.Of != "" && f.Of != basis(env, b) {
+			faults = append(faults, fmt.Sprintf("%s or the show notes have changed since the entry was made: call feed_entry again", f.Feed))
+		}
 	case source(env, feedWanted) != "":
 		faults = append(faults, fmt.Sprintf("the user wants an entry in %s: call feed_entry", source(env, feedWanted)))
 	}
