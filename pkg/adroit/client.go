@@ -1,6 +1,7 @@
 package adroit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -198,6 +199,7 @@ type ToolCall struct {
 	Args    json.RawMessage `json:"args"`
 	Dir     string          `json:"dir"`
 	Sandbox string          `json:"sandbox,omitempty"` // the level of commands; empty: as configured
+	Mode    executor.Mode   `json:"mode,omitempty"`    // the permission mode; empty: as configured
 }
 
 // CallTool implements [Catalog].
@@ -230,6 +232,9 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r *executor.ToolRe
 		return nil, err
 	}
 	defer files.Close()
+	if c.Mode != "" && !c.Mode.Known() {
+		return nil, problem.Invalidf(oneOf(executor.Modes), "mode is %q", c.Mode)
+	}
 	confined := rt.confine()
 	if c.Sandbox != "" {
 		if confined.Level, err = sandbox.Parse(c.Sandbox); err != nil {
@@ -267,7 +272,7 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r *executor.ToolRe
 		}
 	}
 	use := turn.ToolCall{Args: c.Args, Artifacts: given, Permission: &turn.PermissionContext{
-		Mode: string(rt.o.Defaults.Mode), Approve: string(executor.ApproveAll), Rules: rt.o.Defaults.Rules,
+		Mode: string(cmp.Or(c.Mode, rt.o.Defaults.Mode)), Approve: string(executor.ApproveAll), Rules: rt.o.Defaults.Rules,
 	}}
 	step := host.Guard(host.Serve(h), hide)[turn.ToolStep].Handler
 	if r, err = toolStep(ctx, step, t.Name, use); err != nil {
@@ -312,7 +317,7 @@ func toolStep(ctx context.Context, do func(context.Context, flow.Step, event.Sin
 // comes to if one does not.
 func (rt *Runtime) precheck(ctx context.Context, c ToolCall, u *turn.Unchecked) (*executor.ToolResult, error) {
 	for _, check := range u.Checks {
-		r, err := rt.callTool(ctx, ToolCall{Name: check.Tool, Args: check.Args, Dir: c.Dir, Sandbox: c.Sandbox})
+		r, err := rt.callTool(ctx, ToolCall{Name: check.Tool, Args: check.Args, Dir: c.Dir, Sandbox: c.Sandbox, Mode: c.Mode})
 		if err != nil {
 			return nil, fmt.Errorf("%s was not run: the check %s must pass first: %w", c.Name, check.Tool, err)
 		}

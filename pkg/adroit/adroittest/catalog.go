@@ -213,7 +213,15 @@ func testCall(t *testing.T, f *fixture) {
 	if r, err := f.CallTool(t.Context(), call); err == nil && !r.Failed {
 		t.Errorf("a path out of the directory: %+v", r)
 	}
-	call.Name = "write_fil"
+	call.Args, call.Mode = json.RawMessage(`{"path": "plan.txt", "content": "hello"}`), executor.ModePlan
+	r, err = f.CallTool(t.Context(), call)
+	if _, at := os.Stat(filepath.Join(f.dir, "plan.txt")); err != nil || !r.Refused || at == nil {
+		t.Errorf("mode plan writes: %v, %+v, %v", err, r, at)
+	}
+	call.Mode = "plain"
+	_, err = f.CallTool(t.Context(), call)
+	kind(t, err, problem.Invalid)
+	call.Name, call.Mode = "write_fil", ""
 	_, err = f.CallTool(t.Context(), call)
 	unknown(t, err, "write_file")
 }

@@ -215,7 +215,7 @@ func (s *Server) exposeTool(t adroit.ToolInfo) error {
 		return err
 	}
 	s.add(&sdk.Tool{Name: t.Name, Description: t.Description, Annotations: annotations(needs, t.Effect)}, in, func(ctx context.Context, k *call) (*sdk.CallToolResult, error) {
-		r, err := s.c.CallTool(ctx, adroit.ToolCall{Name: t.Name, Args: k.args, Dir: s.o.Request.Dir, Sandbox: string(s.o.Request.Sandbox)})
+		r, err := s.c.CallTool(ctx, adroit.ToolCall{Name: t.Name, Args: k.args, Dir: s.o.Request.Dir, Sandbox: string(s.o.Request.Sandbox), Mode: s.o.Request.Mode})
 		if err != nil {
 			return nil, err
 		}

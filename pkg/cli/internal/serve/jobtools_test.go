@@ -121,6 +121,12 @@ func TestRegistryTools(t *testing.T) {
 	if r, _ := c.call("read_file", map[string]any{"path": "a.txt"}); r.IsError || !strings.Contains(words(r), "alpha") {
 		t.Error(words(r))
 	}
+	o := serve.Options{Agents: []string{}, Tools: []string{"write_file"}}
+	o.Request.Mode = "plan"
+	plan := w.connect(w.server(o), legacy, nil)
+	if r, _ := plan.call("write_file", map[string]any{"path": "a.txt", "content": "beta\n"}); !r.IsError || !strings.Contains(words(r), "the mode is plan") {
+		t.Errorf("mode plan: %s", words(r))
+	}
 	for _, path := range []string{"/etc/passwd", "../x", "a/../../x", "\x1b]0;x\a"} {
 		r, _ := c.call("read_file", map[string]any{"path": path})
 		if !r.IsError || strings.ContainsAny(words(r), "\x1b\a") {

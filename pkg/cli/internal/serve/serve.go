@@ -291,7 +291,7 @@ func (x *exposed) flags(f *pflag.FlagSet) {
 	f.StringVarP(&x.dir, "dir", "C", ".", "work in this directory")
 	f.StringVarP(&r.Model, "model", "m", "", "the model of all jobs whose request names none, provider/model or script:FILE")
 	f.StringVar((*string)(&r.Approve), "approve", "", "what is approved without asking: ask (nothing), edits, all; none denies what would be asked")
-	f.StringVar((*string)(&r.Mode), "mode", "", "permission mode of the jobs: plan, edits or auto")
+	f.StringVar((*string)(&r.Mode), "mode", "", "permission mode of jobs and tools: plan, edits or auto")
 	f.StringVar((*string)(&r.Sandbox), "sandbox", "", "confine commands at this level: auto, full, bubblewrap, landlock, off")
 	f.BoolVar(&r.Trust, "trust-project", false, "use what this project brings: agents, skills, AGENTS.md")
 	f.BoolVar(&x.ModelApproves, "model-approves", false, "let the calling model approve calls of a job in a person's place")
