@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unsafe"
+
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
 // An entry is something to look for: a known value, or the fixed beginning of
@@ -71,7 +73,7 @@ type machine struct {
 	note  bool // keep spans; for a text in one piece
 	pipe  bool // fill out also where nothing is found
 
-	prev  string  // what stands before what run is given, at least two and at most [lookback] bytes
+	prev  string  // what stands before what run is given, at least one and at most [lookback] bytes
 	rest  matcher // of a secret that is replaced already: what is still to be dropped
 	due   int     // where in the text a secret begins that was recognised by what stands before it; 0: none
 	late  verdict
@@ -84,17 +86,6 @@ type machine struct {
 type span struct {
 	kind     string
 	from, to int
-}
-
-// before are the two bytes before s[i].
-func (m *machine) before(s string, i int) (byte, byte) {
-	switch n := len(m.prev); i {
-	case 0:
-		return m.prev[n-2], m.prev[n-1]
-	case 1:
-		return m.prev[n-1], s[0]
-	}
-	return s[i-2], s[i-1]
 }
 
 // textBefore returns the text before s[i], at most lookback bytes.
@@ -193,7 +184,7 @@ func (m *machine) look(s string, i int, final bool, list []entry, replace func(s
 			replace(e.kind, len(e.lit), matcher{})
 			return yes
 		}
-		if e.rule.word && joined(m.before(s, i)) {
+		if e.rule.word && joined(m.textBefore(s, i)) {
 			continue
 		}
 		v := e.rule.match(rest, len(e.lit), final, len(m.allow) > 0)
@@ -217,14 +208,15 @@ func (m *machine) allowed(rest string, v verdict) bool {
 	return len(m.allow) > 0 && m.allow[Fingerprint(rest[v.from:v.from+v.n])]
 }
 
-// joined reports whether the byte b belongs to the word that follows it; a is
-// the byte before, which may make b an escape such as \n.
-func joined(a, b byte) bool {
-	if a == '\\' && (b == 'n' || b == 't' || b == 'r') {
-		return false
-	}
-	return b == '_' || b == '-' || alnum[b]
+// joined reports whether the word that follows a text begins in it. The end of an escape
+// is no letter, whether it is one of JSON, of an address or of a terminal's colours.
+func joined(before string) bool {
+	b := before[len(before)-1]
+	tail := before[max(0, len(before)-24):]
+	return (b == '_' || b == '-' || alnum[b]) && (!strings.ContainsAny(tail, `\%[`) || !escape.MatchString(tail))
 }
+
+var escape = lazyregexp.New(`(?:\\[abefnrtv0]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|(?:\x1b|\\e|[01][bB]|\\033|\^\[)\[[0-9;]*[A-Za-z])$`)
 
 // A Stream redacts a text that comes in pieces, with the same result however
 // it is cut. It keeps back what may be the beginning of a secret, at most a few

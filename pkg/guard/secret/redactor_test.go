@@ -61,7 +61,11 @@ func TestShapes(t *testing.T) {
 		"Basic authentication is not a credential here":     "Basic authentication is not a credential here",
 		`curl -H "X: ` + ghToken + `" https://a.b/c -o out`: `curl -H "X: [secret: github token]" https://a.b/c -o out`,
 		"escaped \\n" + ghToken:                             "escaped \\n[secret: github token]",
-		"":                                                  "",
+		`{"u":"a?b%3D` + ghToken + `","q":"\u0022` + ghToken + `\r` + ghToken + `"}`: `{"u":"a?b%3D[secret: github token]","q":"\u0022[secret: github token]\r[secret: github token]"}`,
+		"\x1b[31m" + awsKey + "\x1b[0m \x1b[01;31m\x1b[K" + ghToken + "\x1b[m":       "\x1b[31m[secret: aws access key]\x1b[0m \x1b[01;31m\x1b[K[secret: github token]\x1b[m",
+		`\x1b[1m` + awsKey + `\u001b[31m` + awsKey + ` \033[0m` + awsKey:             `\x1b[1m[secret: aws access key]\u001b[31m[secret: aws access key] \033[0m[secret: aws access key]`,
+		"[1m" + awsKey + " x%zz" + awsKey + " u0022" + awsKey:                        "[1m" + awsKey + " x%zz" + awsKey + " u0022" + awsKey,
+		"": "",
 	} {
 		if got, hit := r.String(in); got != want || hit != (in != want) {
 			t.Errorf("%q\n gave %q (%v)\n want %q", in, got, hit, want)
