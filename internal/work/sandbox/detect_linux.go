@@ -52,7 +52,7 @@ func try(l Level) Finding {
 	switch {
 	case err == nil:
 		f.OK, f.Detail = true, fmt.Sprintf("Landlock version %d", landlockABI())
-	case exhaustion.Of(err) != "" && !errors.Is(err, syscall.ENOSPC): // which is a system that allows no namespaces
+	case exhaustion.Of(err) != "" && (!errors.Is(err, syscall.ENOSPC) || errors.As(err, new(noRoom))): // else a system that allows no namespaces
 		f.Why, f.short = err.Error(), err
 		return f
 	default:
@@ -61,6 +61,29 @@ func try(l Level) Finding {
 	}
 	t.found = &f
 	return f
+}
+
+// noRoom is an error of the directory for temporary files, not of the level.
+type noRoom struct{ error }
+
+func (e noRoom) Unwrap() error { return e.error }
+
+// probeDir makes the directory of a probe in which its command has room to write.
+func probeDir() (string, error) {
+	removeStaleProbes(os.TempDir())
+	dir, err := os.MkdirTemp("", probePrefix)
+	if err != nil {
+		return "", noRoom{err}
+	}
+	f, err := os.Create(filepath.Join(dir, "room"))
+	if err == nil {
+		_, err = f.Write(make([]byte, 4096))
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return "", noRoom{errors.Join(err, os.RemoveAll(dir))}
+	}
+	return dir, nil
 }
 
 // help advises an operator about a level that is not available.

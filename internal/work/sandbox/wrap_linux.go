@@ -99,8 +99,7 @@ func attempt(l Level, mounts bwrapMount) error {
 			return errors.New("bwrap is not installed")
 		}
 	}
-	removeStaleProbes(os.TempDir())
-	dir, err := os.MkdirTemp("", probePrefix)
+	dir, err := probeDir()
 	if err != nil {
 		return err
 	}
