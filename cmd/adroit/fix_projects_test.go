@@ -31,6 +31,7 @@ var brokenProjects = []brokenProject{
 	// Decided by code alone.
 	{name: "missing program", command: "no-such-program-x --version", by: "rule missing-program", decision: "ESCALATE", typ: "environment"},
 	{name: "missing program in a Makefile-like script", command: "sh build.sh", files: map[string]string{"build.sh": "set -e\nno-such-program-x build\n"}, by: "rule missing-program", decision: "ESCALATE", typ: "environment"},
+	{name: "missing program behind another", command: "timeout 9 no-such-program-x", by: "rule missing-program", decision: "ESCALATE", typ: "environment"},
 	{name: "disk full in go", tool: "go", on: "size=64k", command: "go build -o small/app .", files: map[string]string{"go.mod": goMod, "a.go": "package main\n\nfunc main() {}\n"}, by: "rule disk-full", decision: "ESCALATE", typ: "environment"},
 	{name: "disk full in python", tool: "python3", on: "size=64k", command: "python3 w.py", files: map[string]string{"w.py": "f = open('small/out', 'w')\nf.write('x' * 999999)\nf.close()\n"}, by: "rule disk-full", decision: "ESCALATE", typ: "environment"},
 	{name: "script without the right to run", command: "./run.sh", files: map[string]string{"run.sh": "#!/bin/sh\ntrue\n"}, by: "rule permission", decision: "ESCALATE", typ: "environment"},
@@ -46,6 +47,8 @@ var brokenProjects = []brokenProject{
 	// Repaired by an agent whom code picks.
 	{name: "spawn ENOENT", tool: "node", command: "node b.js", files: map[string]string{"b.js": "require('child_process').exec('true', {cwd: 'bulid'}, e => { if (e) throw e });\n", "build/.gitkeep": ""},
 		by: "rule missing-directory", decision: "DELEGATE", typ: "environment", agent: "environment-setup", edit: [3]string{"b.js", "bulid", "build"}},
+	{name: "directory of a redirection", command: "sh b.sh", files: map[string]string{"b.sh": "echo x >bulid/out\n", "build/.gitkeep": ""},
+		by: "rule missing-directory", decision: "DELEGATE", typ: "environment", agent: "environment-setup", edit: [3]string{"b.sh", "bulid", "build"}},
 	{name: "go build", tool: "go", command: "go build ./...", files: map[string]string{"go.mod": goMod, "a.go": "package cart\n\nfunc Total(a, b int) int { return a + c }\n"},
 		by: "rule build", decision: "DELEGATE", typ: "build", agent: "code-fix", edit: [3]string{"a.go", "a + c", "a + b"}},
 	{name: "go dependency", tool: "go", command: "go build ./...", files: map[string]string{"go.mod": goMod, "a.go": "package cart\n\nimport _ \"strinsg\"\n"},

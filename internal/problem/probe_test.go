@@ -15,11 +15,21 @@ func TestFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for output, want := range map[string][2]string{
-		"sh: 1: no-such-program-x: not found\n":                         {"program no-such-program-x", ProgramNotFound},
-		"/bin/sh: line 1: no-such-program-x: command not found\n":       {"program no-such-program-x", ProgramNotFound},
-		"Error: spawn /bin/sh ENOENT\n    at ChildProcess":              {"program /bin/sh", "there"},
-		`exec: "no-such-program-x": executable file not found in $PATH`: {"program no-such-program-x", ProgramNotFound},
-		"make: ./tool.sh: No such file or directory\n":                  {"program ./tool.sh", "there"},
+		"sh: 1: no-such-program-x: not found\n":                                                 {"program no-such-program-x", ProgramNotFound},
+		"/bin/sh: line 1: no-such-program-x: command not found\n":                               {"program no-such-program-x", ProgramNotFound},
+		"Error: spawn /bin/sh ENOENT\n    at ChildProcess":                                      {"program /bin/sh", "there"},
+		`exec: "no-such-program-x": executable file not found in $PATH`:                         {"program no-such-program-x", ProgramNotFound},
+		"make: ./tool.sh: No such file or directory\n":                                          {"program ./tool.sh", "there"},
+		"/bin/sh: 1: cannot create none/out: Directory nonexistent":                             {"directory none", ProgramNotFound},
+		"mkdir: cannot create directory ‘none/a/b’: No such file or directory":                  {"directory none/a", ProgramNotFound},
+		"cp: cannot create regular file 'none/b': No such file or directory":                    {"directory none", ProgramNotFound},
+		"timeout: failed to run command ‘no-such-program-x’: No such file or directory":         {"program no-such-program-x", ProgramNotFound},
+		"nice: 'no-such-program-x': No such file or directory":                                  {"program no-such-program-x", ProgramNotFound},
+		"xargs: no-such-program-x: No such file or directory":                                   {"program no-such-program-x", ProgramNotFound},
+		"sudo: no-such-program-x: command not found":                                            {"program no-such-program-x", ProgramNotFound},
+		"timeout: can't execute 'no-such-program-x': No such file or directory":                 {"program no-such-program-x", ProgramNotFound},
+		"Can't exec \"no-such-program-x\": No such file or directory at -e line 1.":             {"program no-such-program-x", ProgramNotFound},
+		"--- FAIL: TestX\n    x_test.go:1: xargs: no-such-program-x: No such file or directory": {"program no-such-program-x", ""},
 	} {
 		if got := Facts(dir, "", output)[want[0]]; got != want[1] {
 			t.Errorf("Facts(%q)[%s] = %q, want %q", output, want[0], got, want[1])

@@ -92,7 +92,8 @@ var missing = []*lazyregexp.Regexp{
 	lazyregexp.New(`(?m)^make(?:\[\d+\])?: ([\w.+/@-]+): No such file or directory$`),
 	lazyregexp.New(`(?m)^  File ".*", line \d+, in _execute_child\n(?:.*\n){0,3}FileNotFoundError: \[Errno 2\] No such file or directory: '([\w.+/@-]+)'`),
 	lazyregexp.New("linker `([\\w.+/@-]+)` not found"),
-	lazyregexp.New(`(?m)^(?:\S*/)?env: ['‘]?([\w.+/@-]+)['’]?: No such file or directory$`),
+	lazyregexp.New(`(?m)^(?:\S*/)?(?:env|timeout|nice|ionice|nohup|stdbuf|setsid|chroot|taskset|time|xargs|sudo|doas): (?:(?:failed to run command|failed to execute|cannot run|can't execute) )?['‘]?([\w.+/@-]+)['’]?: (?:No such file or directory|command not found)$`),
+	lazyregexp.New(`(?m)^Can't exec "([\w.+/@-]+)": No such file or directory`),
 }
 
 // missingBefore is missing as it was for jobs that began before revision 5.
@@ -107,12 +108,13 @@ var missingBefore = []*lazyregexp.Regexp{
 	lazyregexp.New(`(?m)env: ['‘]?([\w.+/@-]+)['’]?: No such file or directory$`),
 }
 
-// A directory is missing where a shell, make or a library's call changes to it.
+// A directory is missing where a shell, make or a library's call changes to it, or a file is made in it.
 var missingDirs = []*lazyregexp.Regexp{
 	lazyregexp.New(`(?m)^(?:\S*/)?[a-z]*sh: (?:\d+: )?cd: can't cd to (\S+)$`),
 	lazyregexp.New(`(?m)^\S+: (?:line )?(?:\d+: )?cd: (\S+): No such file or directory$`),
 	lazyregexp.New(`(?m)^make(?:\[\d+\])?: \*\*\* (\S+): No such file or directory\.  Stop\.$`),
 	lazyregexp.New(`\bchdir (\S+): no such file or directory`),
+	lazyregexp.New(`(?m)^\S+: (?:(?:line )?\d+: )?cannot (?:create|touch)(?: regular file| directory)? ['‘]?([^\s'‘’]+)/[^\s/'‘’]+['’]?: (?:Directory nonexistent|No such file or directory)$`),
 }
 
 // MissingDirectories lists the directories that an output reports as missing, at most five.
@@ -146,8 +148,11 @@ func programs(patterns []*lazyregexp.Regexp, output string) (out []string) {
 	return out
 }
 
-// ProgramNotFound returns the fact about a program or file that is not there.
-const ProgramNotFound = "not found"
+// ProgramNotFound and ProgramThere are facts about a program or file that is given by a path.
+const (
+	ProgramNotFound = "not found"
+	ProgramThere    = "there"
+)
 
 // Program returns the key of the fact about a program.
 func Program(name string) string { return "program " + name }
@@ -362,7 +367,7 @@ func where(dir, name string) string {
 		if _, err := os.Stat(at); err != nil {
 			return ProgramNotFound
 		}
-		return "there"
+		return ProgramThere
 	}
 	at, err := hostexec.InSandbox(name)
 	if err != nil {

@@ -162,6 +162,10 @@ func machine(p *Problem) *Action {
 				return nil // a file of the project: somebody may have misspelt it
 			}
 			return &Action{Decision: Escalate, By: Rule("missing-program"), Reasoning: fmt.Sprintf("the program %s is not installed, or not on the PATH", name), Hint: "Install " + name + "."}
+		case fact == problem.ProgramThere && p.Code == 127:
+			p.Type = problem.Environment
+			what := name + " is there, and what starts it is not: the interpreter that its first line names, or its loader"
+			return &Action{Decision: Delegate, Agent: "environment-setup", By: Rule("missing-interpreter"), Reasoning: what, Hint: "Install the interpreter, or correct the first line of " + name + ".", Instructions: what + ". Correct the line if it is wrong."}
 		case fact != "" && spawned:
 			// Node reports the program although it is the directory that is missing.
 			p.Type = problem.Environment
