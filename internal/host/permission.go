@@ -193,6 +193,9 @@ func (h Host) permitted(use turn.ToolCall, emit event.Sink) ToolHandler {
 			p.Env = &env
 		}
 		ctx = process.WithDenied(ctx, keptPaths(may, p))
+		if !p.Tool.RunsCode && p.Tool.Needs&tools.Shell == 0 {
+			ctx = process.WithOwnProgram(ctx)
+		}
 		return p.Tool.Run(ctx, p.Env, p.Args)
 	}
 }

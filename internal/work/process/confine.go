@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/system/hostexec"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/internal/work/overlay"
@@ -25,6 +26,10 @@ func (r *Runner) confine(ctx context.Context, p *Process, c Cmd) error {
 	}
 	p.level, p.sandbox = level, r.Sandbox()
 	if level == sandbox.Off {
+		if own, _ := ctx.Value(ownProgramKey{}).(bool); own && c.Shell == "" {
+			host := hostexec.Command(ctx, p.cmd.Args[0])
+			p.cmd.Path, p.cmd.Err, p.cmd.Env = host.Path, host.Err, hostexec.Environ(p.cmd.Env)
+		}
 		return nil
 	}
 	r.mu.Lock()

@@ -36,6 +36,14 @@ func DeniedOf(ctx context.Context) []Denied {
 	return d
 }
 
+type ownProgramKey struct{}
+
+// WithOwnProgram returns a context in which a program that no sandbox confines is found where no job
+// may write: a tool names it, and nobody was asked about the call.
+func WithOwnProgram(ctx context.Context) context.Context {
+	return context.WithValue(ctx, ownProgramKey{}, true)
+}
+
 // maxDenied bounds how many denied entries of a workspace are locked one by one.
 const maxDenied = 2000
 
