@@ -252,6 +252,21 @@ func TestMCPList(t *testing.T) {
 	}
 }
 
+// TestMCPTarget: what people see of an entry has no key, wherever the entry has it.
+func TestMCPTarget(t *testing.T) {
+	const key = "sk-proj-abcDEF1234567890abcDEF12"
+	for want, s := range map[string]Server{
+		"npx srv [secret: api key]":                         {Command: []string{"npx"}, Args: []string{"srv", key}},
+		"srv --api-key [secret: named secret]":              {Command: []string{"srv", "--api-key", "q8Zt3LmN0pXr7Kd2"}},
+		"https://u:[secret: password in a url]@x.example/m": {URL: "https://u:q8Zt3LmN0p@x.example/m?token=" + key},
+		"srv --port 8080 /srv/docs":                         {Command: []string{"srv", "--port", "8080", "/srv/docs"}},
+	} {
+		if got := s.Target(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // TestMCPOffers: names of tools are not paths, and a pattern equal to a name matches that name.
 func TestMCPOffers(t *testing.T) {
 	for _, tt := range []struct {

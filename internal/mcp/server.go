@@ -23,11 +23,13 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/calling/transport"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
 )
 
 // A Server is an entry of the configuration: a program that serves MCP on its
@@ -217,9 +219,16 @@ func (s Server) transport() string {
 	return "stdio"
 }
 
-// Target describes the command or address of a server for people, without secrets, which are in
-// headers and variables.
+// Target describes the command or address of a server for people, without secrets: those that
+// belong into headers and variables, and what looks like one elsewhere.
 func (s Server) Target() string {
+	text, _ := shapes().String(s.target())
+	return text
+}
+
+var shapes = sync.OnceValue(func() *secret.Redactor { return secret.NewRedactor(secret.Options{}) })
+
+func (s Server) target() string {
 	if s.URL != "" {
 		u, err := url.Parse(s.URL)
 		if err != nil {
