@@ -221,5 +221,8 @@ func (c *check) take(s *scan, dir int, rel, why string) {
 	case s == c.scans[0] && c.hold(rel, to): // which a person is asked about
 	default:
 		c.Note("%s was made by the command and taken away to %s, since it %s", s.abs(rel), to, why)
+		if len(c.lost) < maxNotes {
+			c.lost = append(c.lost, fmt.Sprintf("%s, which a command made, is kept in %s, since it %s", s.abs(rel), to, why))
+		}
 	}
 }
