@@ -69,7 +69,7 @@ func (s *Snapshot) record(ctx context.Context, reported []string) (changed []str
 	if s.reopened || s.follows {
 		s.nameBarred(r.Changes)
 	}
-	if err := s.nameGit(ctx); err != nil {
+	if err := s.nameGit(ctx, r.Changes); err != nil {
 		return nil, err
 	}
 	s.changed = append([]string{}, changed...)
@@ -190,8 +190,8 @@ func stateOrNothing(t *rootfs.Tree, p string) (rootfs.State, error) {
 }
 
 // nameGit notes which git directories in the workspace a command removed or made: an undo
-// leaves them as they are.
-func (s *Snapshot) nameGit(ctx context.Context) error {
+// leaves them as they are, but for a .git that is a file among the changes.
+func (s *Snapshot) nameGit(ctx context.Context, changes []PathChange) error {
 	if s.reopened || s.follows {
 		return nil // what there was is not known, or nothing shows whose the difference is
 	}
@@ -211,7 +211,7 @@ func (s *Snapshot) nameGit(ctx context.Context) error {
 	is := func(in map[string]gitEntry, p string, e gitEntry) bool { o, ok := in[p]; return ok && o.id == e.id }
 	var made []string
 	for _, p := range slices.Sorted(maps.Keys(s.reposNow)) {
-		if e := s.reposNow[p]; !is(s.repos, p, e) && at(s.repos, e) == "" {
+		if e := s.reposNow[p]; !is(s.repos, p, e) && at(s.repos, e) == "" && !slices.ContainsFunc(changes, func(c PathChange) bool { return string(c.Path) == p }) {
 			made = append(made, p)
 		}
 	}

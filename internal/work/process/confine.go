@@ -178,7 +178,7 @@ func (c *runnerSandbox) finish(p *Process, led *ledger.Ledger, o *Output, unseen
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	note := s.protection.check(&c.removed, func(rel, to string) bool { return p.moveToHold(led, rel, to) })
-	if p.snap != nil && len(s.protection.made) > 0 {
+	if p.snap != nil && p.overlay != nil && len(s.protection.made) > 0 { // else the ledger names them
 		names := strings.Join(s.protection.made[:min(len(s.protection.made), maxNotes)], ", ")
 		if err := p.snap.Ledger.NotePartial("an undo leaves the new git directories " + names); err != nil {
 			note += "; " + err.Error()
