@@ -318,13 +318,14 @@ const (
 	hooksDir     = "hooks/"
 	modulesDir   = "modules/"
 	worktreesDir = "worktrees/"
+	reflogs      = "logs" // whose removal is named
 )
 
 // GitFile reports whether a recorded name is that of a file or git directory inside of the git
 // directory, and not of a reference.
 func GitFile(name string) bool {
 	_, ok := obeyed[name]
-	return ok || strings.HasPrefix(name, hooksDir) || innerGit(name) || isLock(name)
+	return ok || name == reflogs || strings.HasPrefix(name, hooksDir) || innerGit(name) || isLock(name)
 }
 
 func innerGit(name string) bool {
@@ -369,6 +370,10 @@ func (s *refState) readFiles(own, common int) {
 			}
 		}
 	}
+	if dir, err := rootfs.OpenDirAt(common, reflogs); err == nil {
+		unix.Close(dir)
+		values[reflogs] = repository
+	}
 	rootfs.EachModule(common, func(_ int, at string) { values[at] = repository })
 	if s.Only == "" {
 		rootfs.EachDir(common, path.Clean(worktreesDir), func(fd int, name string) {
@@ -382,7 +387,7 @@ func (s *refState) readFiles(own, common int) {
 	}
 }
 
-// repository is the value of a git directory.
+// repository is the value of a git directory, and of reflogs.
 const repository = "repository"
 
 // gitFileAt returns the value of a file of a git directory, "" for none, and its content.

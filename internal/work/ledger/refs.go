@@ -372,7 +372,7 @@ func (s *refState) moved(now *refState) (names []string, was, is map[string]stri
 	all := maps.Clone(was)
 	maps.Copy(all, is)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if was[name] != is[name] && s.counts(name) {
+		if was[name] != is[name] && s.counts(name) && (name != reflogs || is[name] == "") { // git makes them
 			names = append(names, name)
 		}
 	}

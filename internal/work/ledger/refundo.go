@@ -120,6 +120,8 @@ func (r *refUndo) refuses(n *refNet) string {
 		return "what was under way has been ended"
 	case n.why != "":
 		return n.why
+	case n.name == reflogs:
+		return "undo does not bring reflogs back"
 	case innerGit(n.name):
 		return "it is a git directory, and undo neither makes nor removes one"
 	case value != n.last.After && GitFile(n.name):
