@@ -183,7 +183,7 @@ func target(ctx context.Context, c adroit.Client, args []string) (id string, res
 			return d.Job.ID, args[1:], nil
 		}
 		missing := errors.Is(err, jobs.ErrNotExist)
-		if several && missing {
+		if several && missing && !strings.EqualFold(args[0], "last") {
 			return "", nil, kit.Usagef(hint.Command("continue %s", strings.Join(args, " "))+" sends all of it to the newest job of this directory", "no such job %q", args[0])
 		}
 		if missing && !several {
