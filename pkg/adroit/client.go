@@ -207,6 +207,9 @@ func (rt *Runtime) CallTool(ctx context.Context, c ToolCall) (*executor.ToolResu
 	if err := rt.may(ctx, ScopeAdmin, c.Dir); err != nil {
 		return nil, err
 	}
+	if c.Mode != "" && !c.Mode.Known() {
+		return nil, problem.Invalidf(oneOf(executor.Modes), "mode is %q", c.Mode)
+	}
 	r, err := rt.callTool(ctx, c)
 	if err != nil {
 		return nil, problem.AsError(err)
@@ -232,9 +235,6 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r *executor.ToolRe
 		return nil, err
 	}
 	defer files.Close()
-	if c.Mode != "" && !c.Mode.Known() {
-		return nil, problem.Invalidf(oneOf(executor.Modes), "mode is %q", c.Mode)
-	}
 	confined := rt.confine()
 	if c.Sandbox != "" {
 		if confined.Level, err = sandbox.Parse(c.Sandbox); err != nil {
