@@ -87,17 +87,20 @@ func (o *Overlay) gitHead() error {
 	return rootfs.WriteScratch(filepath.Join(o.dir, "git", "HEAD"), 0o600, []byte("ref: refs/heads/none\n"))
 }
 
-// ignored finds which of the paths git did not list before the command. Outside of a repository
-// these are the files in the usual directories of dependencies.
+// ignored finds which of the paths git did not list before the command. Outside of a repository,
+// and where there is no git, these are the files in the usual directories of dependencies.
 func (j *joiner) ignored(ctx context.Context, t *rootfs.Tree, paths []string) (map[string]bool, error) {
 	out := map[string]bool{}
-	dir := filepath.Join(j.o.dir, "git")
-	top, sub, ok := t.WorkTree()
-	if _, err := os.Stat(dir); err != nil && (!ok || !j.o.old()) {
+	withoutGit := func() (map[string]bool, error) {
 		for _, p := range paths {
 			out[p] = ledger.InDependencies(p)
 		}
 		return out, nil
+	}
+	dir := filepath.Join(j.o.dir, "git")
+	top, sub, ok := t.WorkTree()
+	if _, err := os.Stat(dir); err != nil && (!ok || !j.o.old()) {
+		return withoutGit()
 	}
 	if !ok {
 		top, sub = t.Dir, "." // the command took it away
@@ -126,7 +129,9 @@ func (j *joiner) ignored(ctx context.Context, t *rootfs.Tree, paths []string) (m
 	}
 	err := rootfs.RunGit(ctx, work, []string{"GIT_DIR=" + dir, "GIT_WORK_TREE=" + work}, []byte(in.String()), &stdout, args...)
 	var exit *exec.ExitError
-	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) { // 1: git ignores none of them
+	if errors.Is(err, exec.ErrNotFound) {
+		return withoutGit()
+	} else if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) { // 1: git ignores none of them
 		return nil, fmt.Errorf("finding out what git ignores: %w", err)
 	}
 	for p := range strings.SplitSeq(stdout.Buffer.String(), "\x00") {
