@@ -240,6 +240,10 @@ func (g *Repo) Locate(ctx context.Context) (root, prefix string, err error) {
 	}
 	out, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"rev-parse", "--is-inside-work-tree", "--show-toplevel", "--show-prefix"}})
 	if err != nil {
+		in, e := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"rev-parse", "--is-inside-work-tree"}})
+		if e == nil && strings.TrimSpace(string(in)) == "false" { // a .git leads to a bare repository
+			err = ErrNoWorkTree
+		}
 		return "", "", err
 	}
 	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")

@@ -175,6 +175,9 @@ func (w *Worktree) forget(ctx context.Context, branch bool) error {
 	// The job may have made its branch a symbolic ref to another branch, which stays. It is not an
 	// error if the branch is gone.
 	_, err = g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"update-ref", "--no-deref", "-d", "refs/heads/" + w.Branch}})
+	if err != nil && !w.Stays(ctx) {
+		return nil // there was none, and another branch has its name for a directory
+	}
 	return err
 }
 

@@ -56,7 +56,7 @@ func (w *Worktree) fill(ctx context.Context, from, to, commit string) error {
 		common := strings.TrimSuffix(string(out), "\n")
 		if !rootfs.Within(w.Common, common) {
 			return &Error{Reason: fmt.Sprintf("submodule %s has its git directory in itself, where commands of a worktree do not see it", s.path),
-				Remedy: fmt.Sprintf("git -C %s submodule absorbgitdirs moves it into that of the repository; or run without a worktree", from)}
+				Remedy: fmt.Sprintf("git -C %s submodule absorbgitdirs moves it into that of the repository, if .gitmodules names it; or run without a worktree", from)}
 		}
 		if _, err := g.ResolveCommit(ctx, s.commit); err != nil {
 			return &Error{Reason: fmt.Sprintf("the clone of submodule %s does not have commit %.10s", s.path, s.commit),

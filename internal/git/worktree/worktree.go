@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -89,7 +90,10 @@ func AddAt(ctx context.Context, dir, top, branch, base string, note func(*Worktr
 		return nil, err
 	}
 	repo, prefix, err := git.OnHost(dir).Locate(ctx)
-	if _, _, there := (&rootfs.Tree{Dir: dir}).Repository(); err != nil && there {
+	if errors.Is(err, exec.ErrNotFound) {
+		return nil, &Error{Reason: "git is not installed, which makes worktrees", Remedy: "install git; or run without a worktree"}
+	}
+	if _, _, there := (&rootfs.Tree{Dir: dir}).Repository(); err != nil && there && !errors.Is(err, git.ErrNoWorkTree) {
 		return nil, &Error{Reason: "git refuses the repository of " + dir, Remedy: "git status there says what to do; or run without a worktree", Err: brief(err)}
 	} else if err != nil {
 		return nil, &Error{Reason: dir + " is in no git repository that has a work tree", Remedy: "git init and a first commit make one, git worktree add one of a bare repository; or run without a worktree", Err: brief(err)}
@@ -326,7 +330,7 @@ func (w *Worktree) Commit(ctx context.Context, message string, deleted func(path
 // distrustIndex makes git read the files rather than rely on the times and sizes in the index: the
 // job can write the index. Files with a mark keep it: see checkHidden.
 func (w *Worktree) distrustIndex(ctx context.Context) error {
-	marked, err := w.hiddenFiles(ctx)
+	marked, err := hiddenFiles(ctx, w.Inside())
 	if err != nil {
 		return err
 	}
@@ -348,8 +352,8 @@ func (w *Worktree) distrustIndex(ctx context.Context) error {
 }
 
 // hiddenFiles returns the files that bits of the index hide from git status.
-func (w *Worktree) hiddenFiles(ctx context.Context) (map[string]bool, error) {
-	all, err := w.Inside().ListNames(ctx, "ls-files", "-v", "-z") // a letter, a space and the name
+func hiddenFiles(ctx context.Context, g *git.Repo) (map[string]bool, error) {
+	all, err := g.ListNames(ctx, "ls-files", "-v", "-z") // a letter, a space and the name
 	if err != nil {
 		return nil, err
 	}
@@ -365,7 +369,7 @@ func (w *Worktree) hiddenFiles(ctx context.Context) (map[string]bool, error) {
 // checkHidden refuses changes that bits of the index hide from git status: the job has the
 // index. Of these an index that is made anew has none.
 func (w *Worktree) checkHidden(ctx context.Context) error {
-	marked, err := w.hiddenFiles(ctx)
+	marked, err := hiddenFiles(ctx, w.Inside())
 	if err != nil || len(marked) == 0 {
 		return err
 	}
@@ -391,8 +395,7 @@ func (w *Worktree) checkHidden(ctx context.Context) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	return &Error{Reason: "the worktree's index hides changes from git", Paths: paths[:min(len(paths), 10)],
-		Remedy: fmt.Sprintf("git -C %[1]s update-index --no-assume-unchanged -- PATH, and the same with --no-skip-worktree, show them; then again", w.Top)}
+	return &Error{Reason: "the worktree's index hides changes from git", Paths: paths[:min(len(paths), 10)], Remedy: showHidden(w.Top)}
 }
 
 // checkDeleted refuses deletions that nobody has on record and that nobody has staged.
@@ -463,8 +466,8 @@ func (w *Worktree) merge(ctx context.Context, message, record string, deleted fu
 	}
 	m := &Merged{Into: s.Branch}
 	if s.Branch == "" || slices.ContainsFunc(s.Entries, func(e git.StatusEntry) bool { return e.Conflict }) {
-		if stopped, err := g.Unmerged(ctx); err == nil { // a rebase has no branch checked out
-			return nil, &Error{Reason: w.Repo + " is in the middle of a " + cmp.Or(stopped.Operation, "merge"), Paths: stopped.Files, Remedy: "finish it or give it up first"}
+		if err := w.stopped(ctx, g); err != nil { // a rebase has no branch checked out
+			return nil, err
 		}
 	}
 	if s.Branch == "" || s.Branch == w.Branch {
@@ -548,7 +551,7 @@ func (w *Worktree) fastForward(ctx context.Context, g *git.Repo, s *git.Status, 
 	// From here a fast-forward is all that is left to do.
 	_, err = g.Run(ctx, process.Cmd{Args: []string{"merge", "--quiet", "--ff-only", "--no-verify", "--no-autostash", "--no-stat", "--no-verify-signatures", "--no-overwrite-ignore", target}})
 	if err != nil {
-		err = &Error{Reason: "git would not merge", Remedy: "commit or stash what is in the way in " + w.Repo, Err: brief(err)}
+		err = w.refusal(ctx, g, all, brief(err))
 		if left := begun.takeBack(context.WithoutCancel(ctx), g, w.Repo, s.Branch); left != nil {
 			return errors.Join(left, err) // the next merge finds the record
 		}
@@ -558,6 +561,33 @@ func (w *Worktree) fastForward(ctx context.Context, g *git.Repo, s *git.Status, 
 		return err
 	}
 	return forgetMerging(record)
+}
+
+// stopped returns an error if git has stopped in an operation in the repository.
+func (w *Worktree) stopped(ctx context.Context, g *git.Repo) error {
+	m, err := g.Unmerged(ctx)
+	if err != nil {
+		return nil
+	}
+	return &Error{Reason: w.Repo + " is in the middle of a " + cmp.Or(m.Operation, "merge"), Paths: m.Files, Remedy: "finish it or give it up first"}
+}
+
+// refusal returns why git would not merge. Files that the index marks may differ though git status is empty.
+func (w *Worktree) refusal(ctx context.Context, g *git.Repo, all []changedPath, cause error) error {
+	if err := w.stopped(ctx, g); err != nil {
+		return err
+	}
+	refused := &Error{Reason: "git would not merge", Remedy: "commit or stash what is in the way in " + w.Repo, Err: cause}
+	marked, _ := hiddenFiles(ctx, g)
+	if slices.ContainsFunc(paths(all), func(p string) bool { return marked[p] && rootfs.Exists(filepath.Join(w.Repo, p)) }) {
+		refused.Remedy = showHidden(w.Repo)
+	}
+	return refused
+}
+
+// showHidden is the remedy where the index of a work tree hides changes.
+func showHidden(top string) string {
+	return fmt.Sprintf("git -C %[1]s update-index --no-assume-unchanged -- PATH, and the same with --no-skip-worktree, show them; then again", top)
 }
 
 // clear refuses to merge over uncommitted changes.
@@ -593,8 +623,8 @@ func brief(err error) error {
 		return e
 	}
 	if e, ok := errors.AsType[*git.ExitError](err); ok && strings.TrimSpace(e.Stderr) != "" { // one that was killed has printed nothing
-		line, _, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(e.Stderr), "\n\t", " "), "\n") // with the names that it is about
-		return errors.New(line)
+		lines := strings.Split(strings.ReplaceAll(strings.TrimSpace(e.Stderr), "\n\t", " "), "\n") // with the names that it is about
+		return errors.New(lines[max(0, slices.IndexFunc(lines, func(l string) bool { return !strings.HasPrefix(l, "warning: ") }))])
 	}
 	return err
 }

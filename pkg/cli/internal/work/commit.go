@@ -340,6 +340,9 @@ func repositoryError(ctx context.Context, dir string, err error) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		return kit.Fail(err, "install git: commits and pull requests are made with it")
 	}
+	if errors.Is(err, git.ErrNoWorkTree) {
+		return kit.Usagef("-C names a work tree; git worktree add makes one of a bare repository", "%s is in no git work tree", dir)
+	}
 	if _, ok := errors.AsType[*git.ExitError](err); !ok {
 		return err
 	}
