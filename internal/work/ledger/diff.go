@@ -80,6 +80,16 @@ func (d *differ) names(source, p string) (from, to string) {
 	return quoteName("a/" + d.prefix + source), quoteName("b/" + d.prefix + p)
 }
 
+// named returns the part of a file that is named only. In a patch all of it is a comment: git apply
+// takes none of a patch that has a part without a change.
+func (d *differ) named(from, to, why string) string {
+	mark := ""
+	if d.patch {
+		mark = "# "
+	}
+	return fmt.Sprintf("%sdiff --git %s %s\n# %s\n", mark, from, to, why)
+}
+
 // side is one half of a comparison.
 type side struct {
 	rootfs.State
@@ -107,11 +117,11 @@ func (d *differ) diffOne(c shift) string {
 	}
 	from, to := d.names(source, c.Path)
 	if d.l.DenyList.Check(source, source, false) != nil || d.l.DenyList.Check(c.Path, c.Path, false) != nil {
-		return fmt.Sprintf("diff --git %s %s\n# not shown: on the list of secrets and repository internals\n", from, to)
+		return d.named(from, to, "not shown: on the list of secrets and repository internals")
 	}
 	pairs, err := d.sides(c)
 	if err != nil {
-		return fmt.Sprintf("diff --git %s %s\n# not compared: %v\n", from, to, rootfs.Visible(err.Error()))
+		return d.named(from, to, "not compared: "+rootfs.Visible(err.Error()))
 	}
 	var out strings.Builder
 	for i, pair := range pairs {
@@ -142,6 +152,12 @@ func (d *differ) unified(source, p string, old, now side) string {
 	}
 	var out strings.Builder
 	from, to := d.names(source, p)
+	if old.Digest != now.Digest && (old.large || now.large) {
+		if max(old.Size, now.Size) <= d.most() {
+			return d.named(from, to, "not compared: what was there before was not kept")
+		}
+		return d.named(from, to, fmt.Sprintf("%d bytes before, %d bytes now: too large to compare", old.Size, now.Size))
+	}
 	fmt.Fprintf(&out, "diff --git %s %s\n", from, to)
 	switch {
 	case !old.there():
@@ -162,8 +178,6 @@ func (d *differ) unified(source, p string, old, now side) string {
 	}
 	switch {
 	case old.Digest == now.Digest:
-	case old.large || now.large:
-		fmt.Fprintf(&out, "# %d bytes before, %d bytes now: too large to compare\n", old.Size, now.Size)
 	case max(len(old.data), len(now.data)) <= MaxDiff && rootfs.IsText(old.data) && rootfs.IsText(now.data):
 		out.WriteString(udiff.Unified(from, to, string(old.data), string(now.data)))
 	case d.id == nil:

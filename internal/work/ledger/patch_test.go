@@ -180,3 +180,28 @@ func TestPatchIsWhole(t *testing.T) {
 		})
 	}
 }
+
+// What a patch only names does not keep git from applying the rest.
+func TestPatchNamesOnly(t *testing.T) {
+	base := t.TempDir()
+	top := filepath.Join(base, "top")
+	for _, name := range []string{".env", "z"} {
+		dirtest.Write(t, filepath.Join(top, name), "old\n")
+	}
+	led, err := ledger.Open(filepath.Join(base, "ledger"), nil)
+	dirtest.Must(t, err)
+	defer led.Close()
+	snap, err := led.At("1").Snapshot(t.Context(), top)
+	dirtest.Must(t, err)
+	for _, name := range []string{".env", "n", "z"} {
+		dirtest.Write(t, filepath.Join(top, name), "new\n")
+	}
+	_, err = snap.Record(t.Context())
+	dirtest.Must(t, err)
+	diff, err := led.All().IncludeUncertain().Patch().Diff(t.Context(), top)
+	dirtest.Must(t, err)
+	if !strings.Contains(diff, "# diff --git a/.env b/.env\n# not shown") {
+		t.Error(diff)
+	}
+	applies(t, top, diff, "-R", "--check")
+}
