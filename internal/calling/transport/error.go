@@ -187,7 +187,7 @@ func Unexplained(err *llm.Error) bool {
 
 // page returns the error for a web page with status 200.
 func (e *Endpoint) page() *llm.Error {
-	err := e.Error(llm.Garbled, "the answer is a web page (text/html), not a model's")
+	err := e.Error(llm.Garbled, "the answer is a web page, not a model's")
 	err.Hint = "check the base URL; a login page or a proxy may have answered"
 	return err
 }
@@ -226,6 +226,10 @@ func (e *Endpoint) lost(w *Watch, err error, had string) error {
 		return out
 	}
 	err = inner(err)
+	proxy := proxyWords(e.Base)
+	if proxy != "" {
+		proxy = "the request goes through " + proxy + ": check that, or name the server's host in NO_PROXY"
+	}
 	var out *llm.Error
 	var timeout interface{ Timeout() bool }
 	var name *net.DNSError
@@ -233,13 +237,13 @@ func (e *Endpoint) lost(w *Watch, err error, had string) error {
 	case errors.As(err, &name):
 		// Also if it took too long: nobody was asked anything.
 		out = e.Error(llm.Unreachable, "the address of "+name.Name+" cannot be found: "+name.Err)
-		out.Hint = "check the name in the base URL, and the network"
+		out.Hint = cmp.Or(proxy, "check the name in the base URL, and the network")
 	case errors.Is(err, ErrLine), errors.Is(err, errHuge), errors.Is(err, errEncoded):
 		out = e.Error(llm.Garbled, err.Error())
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		out = e.Error(llm.Cut, "the connection ended before the answer was complete"+after)
 		if had == "" {
-			out.Hint = e.host() + " closed the connection before it answered: see its log, and check the scheme and port of the base URL"
+			out.Hint = cmp.Or(proxy, e.host()+" closed the connection before it answered: see its log, and check the scheme and port of the base URL")
 		}
 	case errors.As(err, &timeout) && timeout.Timeout():
 		out = e.Error(llm.Timeout, err.Error())
@@ -247,7 +251,7 @@ func (e *Endpoint) lost(w *Watch, err error, had string) error {
 		out = e.Error(llm.Cut, "the connection failed"+after+": "+err.Error())
 	default:
 		out = e.Error(llm.Unreachable, err.Error())
-		out.Hint = reachHint(e.Name, e.host(), e.Base, err)
+		out.Hint = reachHint(e.Name, e.host(), proxy, err)
 	}
 	out.Err = err
 	return out

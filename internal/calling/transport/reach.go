@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode"
@@ -28,7 +29,7 @@ func proxyVariable(scheme string) (name, value string) {
 	}
 	for _, n := range names {
 		// A CGI program's HTTP_PROXY comes from the client's request.
-		if v := cmp.Or(os.Getenv(n), os.Getenv(strings.ToLower(n))); v != "" && (n != "HTTP_PROXY" || os.Getenv("REQUEST_METHOD") == "") {
+		if v := strings.Trim(cmp.Or(os.Getenv(n), os.Getenv(strings.ToLower(n))), " \t\r\n\"'"); v != "" && (n != "HTTP_PROXY" || os.Getenv("REQUEST_METHOD") == "") {
 			return n, v
 		}
 	}
@@ -45,8 +46,8 @@ func proxyOf(u *url.URL) (*url.URL, error) {
 		value = "http://" + value
 	}
 	p, err := url.Parse(value)
-	if err != nil || p.Host == "" {
-		return nil, errors.New(name + " is no address of a proxy") // it may hold a password
+	if err != nil || p.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, p.Scheme) {
+		return nil, errors.New(name + " is no address of a proxy, as http://HOST:PORT or socks5://HOST:PORT is; correct it or unset it") // it may hold a password
 	}
 	return p, nil
 }
@@ -79,14 +80,13 @@ func direct(u *url.URL, list string) bool {
 }
 
 // reachHint returns advice for a server that could not be reached, by the cause that the network
-// reports, or "" for an unknown cause. host is the server, and base its address.
-func reachHint(name, host, base string, err error) string {
+// reports, or "" for an unknown cause. proxy is the advice where requests go through one.
+func reachHint(name, host, proxy string, err error) string {
 	var authority x509.UnknownAuthorityError
 	var other x509.HostnameError
 	var invalid x509.CertificateInvalidError
 	var record tls.RecordHeaderError
 	var op *net.OpError
-	proxy := proxyWords(base)
 	switch {
 	case errors.As(err, &authority):
 		return "the certificate of " + host + " is signed by " + authorities(os.Getenv("SSL_CERT_FILE"))
@@ -97,7 +97,7 @@ func reachHint(name, host, base string, err error) string {
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return host + " does not use TLS: the base URL must begin with http://"
 	case proxy != "":
-		return "the request goes through " + proxy + ": check that, or name the server's host in NO_PROXY"
+		return proxy
 	case name == "ollama":
 		return "start it with: ollama serve; or correct the base URL, which is " + host
 	case errors.Is(err, syscall.ECONNREFUSED):

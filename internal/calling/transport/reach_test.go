@@ -103,6 +103,9 @@ func TestProxies(t *testing.T) {
 		{"ALL_PROXY=q:2 NO_PROXY=h.example:99", "https://h.example", "q:2"},
 		{"ALL_PROXY=q:2 NO_PROXY=10.0.0.0/8", "https://10.1.2.3", ""},
 		{"ALL_PROXY=q:2 NO_PROXY=*", "https://h.example", ""},
+		{"HTTPS_PROXY=\"http://p:1\"", "https://h.example", "p:1"},
+		{"HTTPS_PROXY='p:1'", "https://h.example", "p:1"},
+		{"HTTPS_PROXY=socks4://p:1", "https://h.example", "HTTPS_PROXY is no address of a proxy"},
 	} {
 		t.Run(c.set+" "+c.to, func(t *testing.T) {
 			for _, v := range strings.Fields(c.set) {
@@ -112,7 +115,7 @@ func TestProxies(t *testing.T) {
 			u, _ := url.Parse(c.to)
 			got := ""
 			if p, err := proxyOf(u); err != nil {
-				t.Fatal(err)
+				got, _, _ = strings.Cut(err.Error(), ",")
 			} else if p != nil {
 				got = p.Host
 			}
@@ -150,6 +153,8 @@ func TestHintsNameTheCause(t *testing.T) {
 		{"", strings.Replace(secure.URL, "https:", "http:", 1), "https://", "server runs"},
 		{"HTTPS_PROXY=http://127.0.0.1:1", "https://h.example", "the proxy 127.0.0.1:1, which HTTPS_PROXY names", "server runs"},
 		{"ALL_PROXY=http://127.0.0.1:1", "http://h.example", "the proxy 127.0.0.1:1, which ALL_PROXY names", "server runs"},
+		{"ALL_PROXY=" + silent.URL, "http://h.example", "which ALL_PROXY names", "its log"},
+		{"ALL_PROXY=http://proxy.invalid:1", "http://h.example", "the proxy proxy.invalid:1, which ALL_PROXY names", "base URL"},
 	} {
 		t.Run(c.set+" "+c.base, func(t *testing.T) {
 			if name, value, ok := strings.Cut(c.set, "="); ok {

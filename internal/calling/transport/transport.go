@@ -101,6 +101,8 @@ func (r *Reply) Events(usual bool) (bool, error) {
 		return lines, nil
 	case first == '[':
 		return false, nil
+	case first == '<':
+		return false, r.e.page()
 	case first == ':', bytes.HasPrefix(field, []byte("data:")), bytes.HasPrefix(field, []byte("event:")), bytes.HasPrefix(field, []byte("id:")), bytes.HasPrefix(field, []byte("retry:")):
 		return true, nil
 	}

@@ -108,6 +108,8 @@ func TestStreamErrors(t *testing.T) {
 		{"finish reason error", `data: {"choices":[{"delta":{},"finish_reason":"error"}]}` + "\n\n", llm.Overloaded, "finish reason"},
 		{"done without anything", `data: {"choices":[{"delta":{"role":"assistant"}}]}` + "\n\ndata: [DONE]\n\n", llm.Cut, "without a finish reason"},
 		{"done within a call", `data: {"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{\"a\""}}]}}]}` + "\n\ndata: [DONE]\n\n", llm.Cut, "without a finish reason"},
+		{"a clean end without finish", `data: {"choices":[{"delta":{"content":"a"}}]}` + "\n\n", llm.Cut, "without a finish reason after 1 byte"},
+		{"a web page as a stream", "<html><title>Sign in</title></html>", llm.Garbled, "web page"},
 		{"runner died", a + `data: {"model":"","choices":[{"delta":{},"finish_reason":null}]}` + "\n\n", llm.Cut, ""},
 		{"broken chunk", a + "data: {]}\n\n" + a, llm.Garbled, "chunk"},
 		{"broken chunk in a call", `data: {"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}` + "\n\ndata: {]}\n\n" + `data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}` + "\n\n", llm.Garbled, "{]}"},

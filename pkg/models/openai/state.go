@@ -123,10 +123,10 @@ func (a *answer) chunks(s *goopenai.ChatCompletionStream) error {
 			return nil // only the tail is missing
 		case (err == io.EOF || errors.Is(err, errNotDone) && a.counted) && a.Complete():
 			return nil // the end is the reason
-		case err == io.EOF:
-			return a.end.Error(llm.Cut, "the answer ended without a finish reason after "+a.Had())
 		case errors.Is(err, errNotDone) && !any:
 			return a.end.Error(llm.Garbled, fmt.Sprintf("the answer (content type %q) holds no data", a.reply.Type))
+		case err == io.EOF, errors.Is(err, errNotDone):
+			return a.end.Error(llm.Cut, "the answer ended without a finish reason after "+a.Had())
 		case err != nil:
 			return a.reply.Broken(err, a.Had())
 		}
