@@ -36,6 +36,13 @@ func NewAnswer(e *Endpoint, req *llm.Request, emit func(llm.Delta), opened strin
 		reader: textcall.New(textcall.Options{Family: textcall.Detect("", req.Model, ""), Offered: req.Tools, Opened: opened})}
 }
 
+// Restart forgets what came of the answer, which the server begins again.
+func (a *Answer) Restart() {
+	fresh := NewAnswer(a.end, a.req, a.emit, "")
+	fresh.Model, fresh.Usage, fresh.Sent = a.Model, a.Usage, a.Sent
+	*a = *fresh
+}
+
 // Chunk begins a chunk of the answer. last reports that the server announces the end in it: later
 // chunks repeat what is there already.
 func (a *Answer) Chunk(last bool) {

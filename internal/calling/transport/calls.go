@@ -234,6 +234,12 @@ func (c *Calls) AddWhole(list []Piece) {
 	}
 }
 
+// Done reports whether the last call has its arguments, so that more are another's.
+func (c *Calls) Done() bool {
+	n := len(c.list)
+	return n > 0 && !c.list[n-1].blank() && c.list[n-1].complete()
+}
+
 // Len returns the number of calls begun.
 func (c *Calls) Len() int { return len(c.list) + len(c.whole) }
 

@@ -174,6 +174,20 @@ func TestAgain(t *testing.T) {
 	if err != nil || !r.Dropped() {
 		t.Errorf("%+v, %v", r, err)
 	}
+	second := strings.NewReplacer(`"index":0`, `"index":1`, `t1`, `t2`, `\"x\"`, `\"y\"`)
+	r, _, err = ask(t, request(), llmtest.Raw("text/event-stream", start+args+second.Replace(args)+second.Replace(start)+end))
+	if err != nil || len(r.Message.Calls) != 2 || string(r.Message.Calls[1].Args) != `{"a":"y"}` {
+		t.Errorf("%+v, %v", r, err)
+	}
+
+	// A message that begins again with a block is taken from there; one that only says so goes on.
+	begin, words := event(`{"type":"message_start","message":{"model":"m"}}`), event(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
+	for _, body := range []string{begin + words + text("It") + begin + words + text("It is"), begin + words + text("It") + begin + text(" is")} {
+		r, _, err = ask(t, request(), llmtest.Raw("text/event-stream", body+event(`{"type":"message_stop"}`)))
+		if err != nil || r.Message.Text != "It is" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
 }
 
 func TestRecordedTurn(t *testing.T) {

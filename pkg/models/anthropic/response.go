@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -80,7 +82,9 @@ type answer struct {
 	thoughts map[transport.Scalar]*thought         // by index of the block
 	types    map[transport.Scalar]transport.Scalar // of blocks
 	order    []transport.Scalar
-	blocks   int // that have begun
+	early    map[transport.Scalar]string // arguments by index of a block that has not begun
+	blocks   int                         // that have begun
+	again    bool                        // the message began again, and no block of it yet
 	stop     string
 	ended    bool
 }
@@ -166,8 +170,13 @@ func (a *answer) whole() error {
 func (a *answer) add(e *event) {
 	d := &e.Delta.V
 	if e.Type == "content_block_start" {
+		if a.again {
+			a.Restart()
+			a.thoughts, a.types, a.order, a.early, a.blocks = nil, nil, nil, nil, 0
+		}
 		a.blocks++
 	}
+	a.again = e.Type == "message_start" && a.blocks > 0
 	// Blocks come one after the other, so that one without an index is known.
 	e.Index = cmp.Or(e.Index, transport.Scalar(fmt.Sprint("block ", a.blocks)))
 	a.Chunk(e.Type == "message_delta" && d.Stop != "")
@@ -184,6 +193,10 @@ func (a *answer) add(e *event) {
 		}
 		a.Add(d.Text.Text, d.Thinking.Text)
 		kind := a.types[e.Index]
+		if kind == "" && a.early != nil && a.Calls.Done() {
+			a.early[e.Index] += string(d.Args)
+			break
+		}
 		if kind != "tool_use" && a.Calls.Len() > 0 {
 			e.Index = "" // which is no call's: the last one goes on
 		}
@@ -207,7 +220,7 @@ func (a *answer) count(n usage) {
 
 func (a *answer) begin(index transport.Scalar, b *block) {
 	if a.types == nil {
-		a.types, a.thoughts = map[transport.Scalar]transport.Scalar{}, map[transport.Scalar]*thought{}
+		a.types, a.thoughts, a.early = map[transport.Scalar]transport.Scalar{}, map[transport.Scalar]*thought{}, map[transport.Scalar]string{}
 	}
 	a.types[index] = b.Type
 	switch b.Type {
@@ -225,12 +238,25 @@ func (a *answer) begin(index transport.Scalar, b *block) {
 		if strings.Join(strings.Fields(args), "") == "{}" {
 			args = ""
 		}
+		early := a.early[index]
+		delete(a.early, index)
+		a.late()
 		a.Calls.Add(transport.Piece{Index: string(index), ID: string(b.ID), Name: string(b.Name), Args: args})
+		a.Calls.Add(transport.Piece{Index: string(index), Args: early})
 	}
+}
+
+// late gives the last call the arguments for which no block came.
+func (a *answer) late() {
+	for _, index := range slices.Sorted(maps.Keys(a.early)) {
+		a.Calls.Add(transport.Piece{Args: a.early[index]})
+	}
+	clear(a.early)
 }
 
 // response is the complete answer.
 func (a *answer) response() (*llm.Response, error) {
+	a.late()
 	cut := a.stop == "max_tokens" || a.stop == "model_context_window_exceeded"
 	r := a.Response(cut)
 	if err := a.Whole(r, a.stop == "tool_use"); err != nil {
