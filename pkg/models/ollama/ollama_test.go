@@ -51,6 +51,7 @@ func TestStreamsAsTheyAre(t *testing.T) {
 		{"crlf and blank lines", strings.ReplaceAll(line("a")+"\n"+end, "\n", "\r\n"), "a", ""},
 		{"no last line end", line("a") + strings.TrimSpace(end), "a", ""},
 		{"after the end", line("a") + end + line("b") + "{", "a", ""},
+		{"over several lines", strings.NewReplacer(`{"model"`, "{\n \"model\"", `}`+"\n", "\n}\n").Replace(line("a") + end), "a", ""},
 		{"10 MB", line(strings.Repeat("x", 10<<20)) + end, strings.Repeat("x", 10<<20), ""},
 		{"halves", line("\xf0\x9f") + line("\x9a\x80") + end, "🚀", ""},
 		{"again at the end", line("It is ") + line("four.") + strings.Replace(end, `"content":""`, `"content":"It is four."`, 1), "It is four.", ""},
@@ -74,6 +75,19 @@ func TestStreamsAsTheyAre(t *testing.T) {
 				t.Errorf("%.200s, %v", fmt.Sprint(r), err)
 			}
 		})
+	}
+}
+
+// Calls behind the end are those of the answer, once.
+func TestCallBehindTheEnd(t *testing.T) {
+	call := `{"model":"m","message":{"content":"","tool_calls":[{"function":{"name":"f","arguments":{"a":1}}}]},"done":true}` + "\n"
+	end := `{"model":"m","message":{"content":"a"},"done":true,"prompt_eval_count":5}` + "\n"
+	for _, in := range []string{end + call, call + call} {
+		s := llmtest.New(t, llmtest.Raw("application/x-ndjson", in))
+		r, err := newModel(false)(s.URL).Generate(t.Context(), request(), nil)
+		if err != nil || len(r.Message.Calls) != 1 || r.Stop != llm.StopCalls {
+			t.Errorf("%+v, %v", r, err)
+		}
 	}
 }
 

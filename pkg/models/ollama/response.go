@@ -51,8 +51,8 @@ type answer struct {
 	order  int // of the last call
 }
 
-// read reads lines up to the one that says done. An answer in one piece is
-// one such line.
+// read reads lines up to the end, or the one that says done where nothing follows soon. An answer in
+// one piece is one such line.
 func (a *answer) read(reply *transport.Reply) error { return a.Missed(a.lines(reply)) }
 
 func (a *answer) lines(reply *transport.Reply) error {
@@ -60,7 +60,12 @@ func (a *answer) lines(reply *transport.Reply) error {
 	any := false
 	for {
 		raw, err := lines.Next()
+		if string(bytes.TrimSpace(raw)) == "{" {
+			raw, err = indented(lines)
+		}
 		switch {
+		case err != nil && a.last.Done != "":
+			return nil // only the tail is missing
 		case err == io.EOF && !any:
 			return a.end.Error(llm.Garbled, fmt.Sprintf("the answer (content type %q) holds no data", reply.Type))
 		case err == io.EOF:
@@ -72,10 +77,17 @@ func (a *answer) lines(reply *transport.Reply) error {
 			continue
 		}
 		raw = bytes.TrimSpace(bytes.TrimPrefix(raw, []byte("data:"))) // as in another protocol
+		var l line
+		if a.last.Done != "" { // some servers send calls behind the end
+			if json.Unmarshal(raw, &l) == nil && l.Calls() {
+				a.Chunk(true)
+				a.calls(&l)
+			}
+			continue
+		}
 		if err := a.end.ErrorIn(raw); err != nil {
 			return err
 		}
-		var l line
 		if ok, err := a.Decode(raw, &l); err != nil {
 			return err
 		} else if !ok {
@@ -88,7 +100,23 @@ func (a *answer) lines(reply *transport.Reply) error {
 		a.add(&l)
 		if l.Done == "true" {
 			a.last = l
-			return nil
+			reply.Watch.Finish()
+		}
+	}
+}
+
+// indented reads the rest of an object over several lines, of which the last is its end alone.
+func indented(lines *transport.Lines) ([]byte, error) {
+	all := []byte("{")
+	for {
+		raw, err := lines.Next()
+		if err != nil {
+			return nil, err
+		}
+		if all = append(append(all, '\n'), raw...); string(bytes.TrimRight(raw, " \t\r")) == "}" {
+			return all, nil
+		} else if len(all) > transport.MaxLine {
+			return nil, transport.ErrLine
 		}
 	}
 }
@@ -97,7 +125,11 @@ func (a *answer) add(l *line) {
 	a.Chunk(l.Done == "true")
 	m := &l.Message.V
 	a.Add(m.Content.Text, m.Thinking.Text+m.Content.Thought)
-	for _, p := range m.Calls.Pieces() {
+	a.calls(l)
+}
+
+func (a *answer) calls(l *line) {
+	for _, p := range l.Message.V.Calls.Pieces() {
 		a.order++ // the server hands over calls whole
 		p.Index = strconv.Itoa(a.order)
 		a.Calls.Add(p)
