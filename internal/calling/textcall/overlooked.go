@@ -74,7 +74,7 @@ var (
 	// ownLine is the beginning of a line.
 	ownLine = lazyregexp.New(`(^|\n)[ \t]*(print\(|await )?\[?$|\[$`)
 	// toObject matches what may stand between a name and the object of its arguments.
-	toObject = lazyregexp.New(`^(["'` + "`" + `\s:=,>|)(\]]|\[ARGS\]|:\d+|<[^<>\n]{0,40}>|` + "```[a-z_]*\n" + `){0,12}\{\s*`)
+	toObject = lazyregexp.New(`^(["'` + "`" + `\s:=,>|)(\]\p{Pe}\p{Pf}]|\[ARGS\]|:\d+|<[^<>\n]{0,40}>|` + "```[a-z_]*\n" + `){0,12}\{\s*`)
 	// callTag matches the tag or token of a call at the beginning of an answer.
 	callTag = lazyregexp.New(`(?i)^<[|｜]?([a-z0-9]+[_:▁-])*(tools?|toolcalls?|functions?|functioncalls?|invoke|calls?|plugin|action)([_:▁-][a-z0-9▁_]+)*[\s|｜>]`)
 	// argumentsName matches the name of arguments, as a key or a tag.
@@ -135,7 +135,11 @@ func (k *kit) hints(tool, text string) bool {
 			}
 			at := from + n
 			from = at + len(name)
-			if at > 0 && strings.IndexByte(`<"'>=/`, text[at-1]) >= 0 && from < len(text) && strings.IndexByte(`>"'=<:`, text[from]) >= 0 {
+			if at == 0 || from == len(text) {
+				continue
+			}
+			attribute := text[at-1] == ' ' && text[from] == '=' && from+1 < len(text) && strings.IndexByte(`"'`, text[from+1]) >= 0
+			if attribute || strings.IndexByte(`<"'>=/`, text[at-1]) >= 0 && strings.IndexByte(`>"'=<:`, text[from]) >= 0 {
 				return true
 			}
 		}
