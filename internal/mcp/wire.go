@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,6 +31,7 @@ type wire struct {
 	asked map[string]request // that wait for an answer, by id as text
 	wants []byte             // the refusal of the first request
 	other string             // the first text that is no message, where no call was answered
+	newer string             // the revision that the server speaks, if it is not known here
 	ends  map[string]request // whose answers are streams, by the last event of each
 }
 
@@ -138,6 +140,7 @@ func (w *wire) receives(message []byte) (out []byte, ok bool) {
 		if isNull(fault) {
 			delete(m, "error")
 			m["result"] = q.result(result)
+			w.answers(q, m["result"])
 		} else {
 			delete(m, "result")
 			m["error"] = q.fault(fault)
@@ -196,6 +199,23 @@ func (w *wire) resumes(id string) request {
 		return request{}
 	}
 	return q
+}
+
+// answers notes the revision in the answer to a handshake, if it is not known here.
+func (w *wire) answers(q request, result json.RawMessage) {
+	var is struct{ ProtocolVersion string }
+	if q.method == "initialize" && json.Unmarshal(result, &is) == nil && !slices.Contains(sdk.SupportedProtocolVersions(), is.ProtocolVersion) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.newer = is.ProtocolVersion
+	}
+}
+
+// unknown returns the revision that the server speaks and nobody here, "" if it is known.
+func (w *wire) unknown() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.newer
 }
 
 // otherRevision returns the newest revision that the refusal of a connection names, is known here
