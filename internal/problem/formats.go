@@ -122,11 +122,12 @@ var formats = []format{
 	{name: "forge", typ: Test, count: lazyregexp.New(`(?m)^Ran \d+ test suites? in .*: (?P<words>\d+ tests passed, \d+ failed, \d+ skipped) \(`)},
 	{name: "deno", typ: Test, count: lazyregexp.New(`(?m)^(?:ok|FAILED) \| (?P<passed>\d+) passed(?: \(\d+ steps?\))? \| (?P<failed>\d+) failed(?: \| (?P<skipped>\d+) ignored)?`), none: lazyregexp.New(`No test modules found`)},
 	{name: "bazel", typ: Test, fail: lazyregexp.New(`(?m)^//\S+\s+(?:FAILED in |FAILED TO BUILD|TIMEOUT in )`), count: lazyregexp.New(`(?m)^Executed \d+ out of (?P<total>\d+) tests?: (?P<words>.*)$`), none: lazyregexp.New(`No test targets were found`)},
-	{name: "swift", typ: Test, fail: lazyregexp.New(`(?m)^Test Case '.*' failed \(`), last: true, count: lazyregexp.New(`(?m)^(?:Test Suite '(?P<all>All tests|Selected tests)' \w+ at .*\n)?[ \t]*Executed (?P<total>\d+) tests?, with (?:(?P<skipped>\d+) tests? skipped and )?(?P<failed>\d+) failures?`)},
-	{name: "swift testing", typ: Test, fail: lazyregexp.New(`(?m)^[✘􀢄] Test .* failed after `), count: lazyregexp.New(`(?m)^\S+ Test run with (?P<total>\d+) tests?(?: in \d+ suites?)? (?:passed after .*|failed after .* with (?P<failed>\d+) issues?\.)$`)},
+	{name: "swift", typ: Test, fail: lazyregexp.New(`(?m)^Test Case '.*' failed \(`), last: true, count: lazyregexp.New(`(?m)^(?:Test Suite '(?P<all>All tests|Selected tests)' \w+ at .*\n)?[ \t]*Executed (?P<total>\d+) tests?, with (?:(?P<skipped>\d+) tests? skipped and )?(?P<failed>\d+) failures?`), none: lazyregexp.New(`(?m)^[ \t]*Executed 0 tests, `)},
+	{name: "swift testing", typ: Test, fail: lazyregexp.New(`(?m)^[✘􀢄] Test .* failed after `), count: lazyregexp.New(`(?m)^\S+ Test run with (?P<total>\d+) tests?(?: in \d+ suites?)? (?:passed after .*|failed after .* with (?P<failed>\d+) issues?\.)$`), none: lazyregexp.New(`(?m)^\S+ Test run with 0 tests `)},
 	{name: "prove", typ: Test, fail: lazyregexp.New(`(?m)^Failed \d+/\d+ (?:subtests|test programs)|^Result: FAIL$`), count: lazyregexp.New(`(?m)^Files=\d+, Tests=(?P<total>\d+),`),
 		more: lazyregexp.New(`(?m)^\S.*\(Wstat: .*Failed: (?P<failed>\d+)\)$`)},
 	{name: "dart, flutter", typ: Test, last: true, count: lazyregexp.New(`(?m)^\d\d:\d\d \+(?P<passed>\d+)(?: ~(?P<skipped>\d+))?(?: -(?P<failed>\d+))?: (?:All|Some) tests`), none: lazyregexp.New(`(?m)^No tests ran\.$|^No tests match `)},
+	{name: "elm-test, alcotest", typ: Test, fail: lazyregexp.New(`(?m)^TEST RUN FAILED$`), count: lazyregexp.New(`(?m)^(?:Duration: .*\n(?P<words>Passed: +\d+\nFailed: +\d+)|Test Successful in [\d.]+s\. (?P<passed>\d+) tests? run\.)$`)},
 	{name: "busted", typ: Test, count: lazyregexp.New(`(?m)^(?P<passed>\d+) success(?:es)? / (?P<failed>\d+) failures? / (?P<errors>\d+) errors? / (?P<skipped>\d+) pending`)},
 	{name: "zig, eunit, tasty", typ: Test, count: lazyregexp.New(`(?m)^(?:(?P<passed>\d+) passed; (?P<skipped>\d+) skipped; (?P<failed>\d+) failed\.|\s*All (?P<total>\d+) tests passed(?:\.| \([\d.]+s\))|Build Summary: .*; (?P<words>\d+/\d+ tests passed(?:; \d+ (?:skipped|failed))*))$`)},
 	{name: "doctest of Python", typ: Test, count: lazyregexp.New(`(?m)^\*\*\*Test Failed\*\*\* (?P<failed>\d+) failures?\.`)},
@@ -375,7 +376,7 @@ func read(text string) (r Reading) {
 }
 
 // counted is a number with what it counts, before it or behind it.
-var counted = lazyregexp.New(`(\d+)(?:/\d+)? (?:tests? |was |were )?(expected fail|known failures?|[A-Za-z]+(?: as expected)?)|([A-Za-z]+(?: [A-Za-z]+)*)[=:] ?(\d+)|(pass|fail|cancelled|skip|skipped|todo|PASS|FAIL|SKIP)\s+(\d+)`)
+var counted = lazyregexp.New(`(\d+)(?:/\d+)? (?:tests? |was |were )?(expected fail|known failures?|[A-Za-z]+(?: as expected)?)|([A-Za-z]+(?: [A-Za-z]+)*)[=:] *(\d+)|(pass|fail|cancelled|skip|skipped|todo|PASS|FAIL|SKIP)\s+(\d+)`)
 
 // The words by which runners count, in small letters, as far as they begin so; a blank ends a word.
 var (
