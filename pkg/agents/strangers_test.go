@@ -140,6 +140,7 @@ func TestAgentFiles(t *testing.T) {
 		{"---\nname: a\ndescription: d\ntools: Read\n---\nB\n---\nC\n---\nD", "a|d|[read_file] [] [] []|0|B\n---\nC\n---\nD"},
 		{"---\nname: a\ndescription: d\ntools: Read\n---\n---\nB", "a|d|[read_file] [] [] []|0|---\nB"},
 		{"---\nname:\ta\ndescription:\td\ntools:\n\t- Read\n---\nB", "a|d|[read_file] [] [] []|0|B"},
+		{"---\nname:\u00a0a\ndescription:\u00a0d\ntools: Read\n---\nB", "a|d|[read_file] [] [] []|0|B"},
 		{"---\nname: a\ndescription: d\nhooks:\n\tPreToolUse: x\ntools: Read\n---\nB", "a|d|[read_file] [] [] []|0|B; 4:1 warning"},
 		{"---\nname: a\nname: b\ndescription: d\ndescription: e\ntools: Read\n---\nB", "-; 3:1 error"},
 		{"---\nname: a\ndescription: d\npermissionMode: acceptEdits\n---\nB", "a|d|[read_file list_files search edit_file write_file run_tests] [] [] []|0|B; 4:1 warning"},

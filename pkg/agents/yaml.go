@@ -29,18 +29,18 @@ type node = plainyaml.Node
 
 // frontMatter reads YAML that begins on the second line of a file. What is no YAML, or
 // refers to what is not there, is read as the programs read it that such files are written for:
-// a tab at the start of a line indents, and a key that lenient names has for its text what
+// a tab at the start of a line indents, a no-break space is a space, and a key that lenient names has for its text what
 // stands behind it. All else is refused by its line.
 func frontMatter(src string, rep *report, lenient func(key, value string) bool) *node {
 	doc, err := plainyaml.Parse(src, 2)
 	if err != nil || unusable(doc) {
-		spaced, tab := expandTabs(src)
+		spaced, tab := expandBlanks(src)
 		quoted, keys := quoteText(spaced, lenient)
 		again, worse := plainyaml.Parse(quoted, 2)
 		switch {
 		case worse == nil && (keys != nil || tab > 0):
 			if tab > 0 {
-				rep.at(plainyaml.At(1+tab, 1), Note, "indent with spaces", "YAML has no tabs at the start of a line; each is read as two spaces")
+				rep.at(plainyaml.At(1+tab, 1), Note, "write spaces", "YAML has no tabs at the start of a line, and no no-break spaces; they are read as spaces")
 			}
 			for _, k := range keys {
 				rep.at(k.Place, Note, "quote it", "the %s is not valid YAML and was taken as it is", k.Text)
@@ -62,13 +62,15 @@ func unusable(doc *plainyaml.Document) (bad bool) {
 	return bad
 }
 
-// expandTabs writes each tab at the start of a line as two spaces, and returns the first
-// line that has one, 0 for none.
-func expandTabs(src string) (out string, first int) {
+// expandBlanks writes each tab at the start of a line as two spaces, and a no-break space, which
+// pages have, as one. It returns the first line that has either, 0 for none.
+func expandBlanks(src string) (out string, first int) {
 	lines := strings.Split(src, "\n")
 	for i, line := range lines {
-		if rest := strings.TrimLeft(line, "\t"); rest != line && strings.TrimSpace(rest) != "" {
-			lines[i] = strings.Repeat("  ", len(line)-len(rest)) + rest
+		line = strings.ReplaceAll(line, "\u00a0", " ")
+		rest := strings.TrimLeft(line, "\t")
+		if line = strings.Repeat("  ", len(line)-len(rest)) + rest; line != lines[i] && strings.TrimSpace(rest) != "" {
+			lines[i] = line
 			first = cmp.Or(first, i+1)
 		}
 	}
