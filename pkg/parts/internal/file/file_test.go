@@ -116,11 +116,12 @@ func TestRead(t *testing.T) {
 }
 
 func TestWrite(t *testing.T) {
-	env := open(t, map[string]string{"a.txt": "one\n"})
+	env := open(t, map[string]string{"a.txt": "one\n", "a.bin": "a\x00b"})
 	for _, c := range []struct {
 		in   WriteInput
 		text string
 	}{
+		{WriteInput{Path: "a.bin", Content: "x\n"}, "a.bin replaced, which was no text, 1 line"},
 		{WriteInput{Path: "new/b.txt", Content: "x\ny"}, "new/b.txt created, 2 lines"},
 		{WriteInput{Path: "a.txt", Content: "two\n"}, "a.txt replaced, 1 line, +1 -1"},
 		{WriteInput{Path: "a.txt", Content: "two\n"}, "a.txt holds exactly this already; nothing was changed"},

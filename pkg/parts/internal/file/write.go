@@ -66,7 +66,7 @@ func write(_ context.Context, env *tools.Env, in WriteInput) (tools.Result, erro
 	}
 	switch _, err := env.Files.Stat(in.Path); {
 	case errors.Is(err, fs.ErrNotExist):
-		return create(env.Files, in.Path, content, note)
+		return create(env.Files, "created", in.Path, content, note)
 	case err != nil:
 		return tools.Result{}, err
 	}
@@ -75,7 +75,7 @@ func write(_ context.Context, env *tools.Env, in WriteInput) (tools.Result, erro
 	}
 	t, err := env.Files.ReadText(in.Path)
 	if err != nil { // not text so far: what is written is all there will be
-		return create(env.Files, in.Path, content, note)
+		return create(env.Files, "replaced, which was no text", in.Path, content, note)
 	}
 	was := t.Content
 	t.Content = strings.ReplaceAll(content, "\r\n", "\n")
@@ -110,14 +110,14 @@ func end(was, content string) string {
 	return bare
 }
 
-func create(files *workspace.Files, name, content, note string) (tools.Result, error) {
+func create(files *workspace.Files, did, name, content, note string) (tools.Result, error) {
 	if err := edit.Whole(name, "", content); err != nil {
 		return tools.Result{}, fmt.Errorf("%s: %w", name, err)
 	}
 	if err := files.WriteFile(name, []byte(content)); err != nil {
 		return tools.Result{}, err
 	}
-	text := fmt.Sprintf("%s created, %s%s", spelling.PathLine(name), count(content), note)
+	text := fmt.Sprintf("%s %s, %s%s", spelling.PathLine(name), did, count(content), note)
 	return tools.Result{Text: text, Summary: text}, nil
 }
 
