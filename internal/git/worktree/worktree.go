@@ -1,7 +1,6 @@
 package worktree
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -561,55 +560,6 @@ func (w *Worktree) fastForward(ctx context.Context, g *git.Repo, s *git.Status, 
 		return err
 	}
 	return forgetMerging(record)
-}
-
-// stopped returns an error if git has stopped in an operation in the repository.
-func (w *Worktree) stopped(ctx context.Context, g *git.Repo) error {
-	m, err := g.Unmerged(ctx)
-	if err != nil {
-		return nil
-	}
-	return &Error{Reason: w.Repo + " is in the middle of a " + cmp.Or(m.Operation, "merge"), Paths: m.Files, Remedy: "finish it or give it up first"}
-}
-
-// refusal returns why git would not merge. Files that the index marks may differ though git status is empty.
-func (w *Worktree) refusal(ctx context.Context, g *git.Repo, all []changedPath, cause error) error {
-	if err := w.stopped(ctx, g); err != nil {
-		return err
-	}
-	refused := &Error{Reason: "git would not merge", Remedy: "commit or stash what is in the way in " + w.Repo, Err: cause}
-	marked, _ := hiddenFiles(ctx, g)
-	if slices.ContainsFunc(paths(all), func(p string) bool { return marked[p] && rootfs.Exists(filepath.Join(w.Repo, p)) }) {
-		refused.Remedy = showHidden(w.Repo)
-	}
-	return refused
-}
-
-// showHidden is the remedy where the index of a work tree hides changes.
-func showHidden(top string) string {
-	return fmt.Sprintf("git -C %[1]s update-index --no-assume-unchanged -- PATH, and the same with --no-skip-worktree, show them; then again", top)
-}
-
-// clear refuses to merge over uncommitted changes.
-func clear(s *git.Status, all []changedPath) error {
-	var way []string
-	for _, e := range s.Entries {
-		for _, p := range []string{strings.TrimSuffix(e.Path, "/"), e.From} { // a repository of its own ends in a slash
-			blocks := func(c changedPath) bool {
-				if c.path == p && c.mode == modeGitlink && c.isNew() && strings.HasSuffix(e.Path, "/") {
-					return false // the clone of the submodule that comes
-				}
-				return p == c.path || strings.HasPrefix(c.path, p+"/") || strings.HasPrefix(p, c.path+"/")
-			}
-			if p != "" && slices.ContainsFunc(all, blocks) {
-				way = append(way, p)
-			}
-		}
-	}
-	if len(way) > 0 {
-		return &Error{Reason: "uncommitted changes are in the way", Paths: slices.Compact(slices.Sorted(slices.Values(way))), Remedy: "commit or stash them first"}
-	}
-	return nil
 }
 
 // refused reports that git ran and refused, as opposed to a git that could not be run.
