@@ -31,7 +31,7 @@ type wire struct {
 	asked map[string]request // that wait for an answer, by id as text
 	wants []byte             // the refusal of the first request
 	other string             // the first text that is no message, where no call was answered
-	newer string             // the revision that the server speaks, if it is not known here
+	newer string             // the revision that the server supports, if it is not known here
 	ends  map[string]request // whose answers are streams, by the last event of each
 }
 
@@ -211,7 +211,7 @@ func (w *wire) answers(q request, result json.RawMessage) {
 	}
 }
 
-// unknown returns the revision that the server speaks and nobody here, "" if it is known.
+// unknown returns the revision that the server supports and nobody here, "" if it is known.
 func (w *wire) unknown() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
