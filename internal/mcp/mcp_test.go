@@ -69,7 +69,7 @@ func TestMCPStart(t *testing.T) {
 	for _, tt := range []struct{ script, want string }{
 		{"echo npm noise", `ended with exit code 0; it wrote something on its standard output that is no message: "npm noise"`},
 		{fmt.Sprintf(byShell, `"error":{"code":-32000,"message":"no license"}`) + "; echo no luck >&2", "refuses the connection with the error -32000: no license; its standard error ends with: no luck"},
-		{fmt.Sprintf(byShell, `"result":{"protocolVersion":2099,"capabilities":{}}`), `supports the revision "2099" of MCP, and adroit ` + sdk.SupportedProtocolVersions()[0]},
+		{fmt.Sprintf(byShell, `"result":{"protocolVersion":2099,"capabilities":{}}`), `supports the revision "2099" of MCP; here are ` + sdk.SupportedProtocolVersions()[0]},
 		{"exec 1>&-; sleep 60", "has closed its standard output and goes on"},
 		{"echo no luck >&2; exit 3", "ended with exit code 3; its standard error ends with: no luck"},
 	} {

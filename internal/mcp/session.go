@@ -212,7 +212,7 @@ func (c *session) reason(err error, late bool, limit time.Duration) string {
 	case c.proc != nil && errors.As(err, &refused):
 		return fmt.Sprintf("refuses the connection with the error %d: %s", refused.Code, line(cmp.Or(refused.Message, "without words"))) + said
 	case c.wire.unknown() != "":
-		return fmt.Sprintf("supports the revision %q of MCP, and adroit %s: update the older one", line(c.wire.unknown()), strings.Join(sdk.SupportedProtocolVersions(), ", ")) + said
+		return fmt.Sprintf("supports the revision %q of MCP; here are %s: update the older one", line(c.wire.unknown()), strings.Join(sdk.SupportedProtocolVersions(), ", ")) + said
 	case late:
 		return fmt.Sprintf("did not answer within %s", limit) + said
 	case code != "" && ended: // else it has ended because the connection was left
