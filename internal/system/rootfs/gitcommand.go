@@ -87,6 +87,9 @@ func RunGit(ctx context.Context, dir string, env []string, input []byte, out io.
 	// The child dies with its thread; this goroutine keeps that one until it is done.
 	_, err := onThread(func() (struct{}, error) { return struct{}{}, cmd.Run() })
 	if err != nil {
+		if args[0] == "-c" {
+			args = args[2:]
+		}
 		return fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(errout.Buffer.String()))
 	}
 	return nil

@@ -214,6 +214,9 @@ func (t *Tree) GitList(ctx context.Context, max int, args ...string) ([]byte, er
 	}
 	within, cancel := context.WithTimeout(ctx, t.listTime())
 	defer cancel()
+	if top, _, _ := t.Repository(); !Exists(filepath.Join(top, ".GIT")) { // case differs here, whatever a repository from elsewhere is set to
+		args = append([]string{"-c", "core.ignoreCase=false"}, args...)
+	}
 	out := LimitedBuffer{Max: max}
 	err := RunGit(within, t.Dir, nil, nil, &out, args...)
 	if within.Err() != nil && ctx.Err() == nil {

@@ -45,6 +45,31 @@ func TestPatternsOfAStranger(t *testing.T) {
 	}
 }
 
+// A file that is renamed by case only is listed, though the repository comes from a file system
+// where that is none.
+func TestCaseOfAStranger(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{{"init", "-q", dir}, {"-C", dir, "config", "core.ignoreCase", "true"}, {"-C", dir, "add", "."}} {
+		if err := os.WriteFile(filepath.Join(dir, "README"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := exec.Command("git", args...).Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(filepath.Join(dir, "README"), filepath.Join(dir, "readme")); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	if names, _, err := tree.ListFiles(t.Context(), "."); err != nil || Exists(filepath.Join(dir, "README")) == slices.Contains(names, "readme") {
+		t.Errorf("%q, %v", names, err)
+	}
+}
+
 // A .gitmodules that names the tree itself, or a repository twice, has each file listed
 // once, and to an end.
 func TestModulesOfAStranger(t *testing.T) {
