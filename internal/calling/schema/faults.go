@@ -27,6 +27,16 @@ func (f Fault) String() string {
 	return f.Path + " " + f.Message
 }
 
+// FaultList returns faults as a list behind a colon.
+func FaultList(faults []Fault) string {
+	words := make([]string, len(faults))
+	for i, f := range faults {
+		words[i] = f.String()
+	}
+	return strings.Join(words, "; ")
+}
+
+// FaultText returns faults as clauses behind what has them.
 func FaultText(faults []Fault) string {
 	words := make([]string, len(faults))
 	for i, f := range faults {

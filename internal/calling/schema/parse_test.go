@@ -27,3 +27,10 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+// Faults behind a colon are named by where they are, without what has them.
+func TestFaultList(t *testing.T) {
+	if got := FaultList([]Fault{{"key", "is empty"}, {"", "cannot be read"}}); got != "key is empty; the value cannot be read" {
+		t.Error(got)
+	}
+}

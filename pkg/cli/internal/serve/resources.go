@@ -266,7 +266,7 @@ func (s *Server) promptAgent(a *agents.DynamicAgent, in *schema.Schema) {
 			return nil, badArguments(fmt.Errorf("a number or true or false is expected: %w", err))
 		}
 		if faults := in.Validate(b); faults != nil {
-			return nil, badArguments(fmt.Errorf("the arguments do not fit: %s", schema.FaultText(faults)))
+			return nil, badArguments(fmt.Errorf("the arguments do not fit: %s", schema.FaultList(faults)))
 		}
 		return promptResult(a.Description, fmt.Sprintf("Call the tool %s of adroit with these arguments, and report what came of it:\n%s", a.Name, b)), nil
 	})

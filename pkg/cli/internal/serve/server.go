@@ -148,7 +148,7 @@ func (s *Server) add(t *sdk.Tool, in *schema.Schema, run func(context.Context, *
 			k.args = json.RawMessage("{}")
 		}
 		if faults := in.Validate(k.args); faults != nil {
-			return failed("the arguments do not fit: %s", schema.FaultText(faults)), nil
+			return failed("the arguments do not fit: %s", schema.FaultList(faults)), nil
 		}
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
