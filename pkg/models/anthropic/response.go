@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -82,9 +80,10 @@ type answer struct {
 	thoughts map[transport.Scalar]*thought         // by index of the block
 	types    map[transport.Scalar]transport.Scalar // of blocks
 	order    []transport.Scalar
-	early    map[transport.Scalar]string // arguments by index of a block that has not begun
-	blocks   int                         // that have begun
-	again    bool                        // the message began again, and no block of it yet
+	early    strings.Builder  // arguments of a block that has not begun
+	earlyOf  transport.Scalar // its index
+	blocks   int              // that have begun
+	again    bool             // the message began again, and no block of it yet
 	stop     string
 	ended    bool
 }
@@ -172,7 +171,8 @@ func (a *answer) add(e *event) {
 	if e.Type == "content_block_start" {
 		if a.again {
 			a.Restart()
-			a.thoughts, a.types, a.order, a.early, a.blocks = nil, nil, nil, nil, 0
+			a.thoughts, a.types, a.order, a.blocks = nil, nil, nil, 0
+			a.early.Reset()
 		}
 		a.blocks++
 	}
@@ -193,8 +193,12 @@ func (a *answer) add(e *event) {
 		}
 		a.Add(d.Text.Text, d.Thinking.Text)
 		kind := a.types[e.Index]
-		if kind == "" && a.early != nil && a.Calls.Done() {
-			a.early[e.Index] += string(d.Args)
+		if kind == "" && a.Calls.Done() {
+			if e.Index != a.earlyOf {
+				a.late()
+			}
+			a.earlyOf = e.Index
+			a.early.WriteString(string(d.Args))
 			break
 		}
 		if kind != "tool_use" && a.Calls.Len() > 0 {
@@ -220,7 +224,7 @@ func (a *answer) count(n usage) {
 
 func (a *answer) begin(index transport.Scalar, b *block) {
 	if a.types == nil {
-		a.types, a.thoughts, a.early = map[transport.Scalar]transport.Scalar{}, map[transport.Scalar]*thought{}, map[transport.Scalar]string{}
+		a.types, a.thoughts = map[transport.Scalar]transport.Scalar{}, map[transport.Scalar]*thought{}
 	}
 	a.types[index] = b.Type
 	switch b.Type {
@@ -238,20 +242,18 @@ func (a *answer) begin(index transport.Scalar, b *block) {
 		if strings.Join(strings.Fields(args), "") == "{}" {
 			args = ""
 		}
-		early := a.early[index]
-		delete(a.early, index)
-		a.late()
+		if index != a.earlyOf {
+			a.late()
+		}
 		a.Calls.Add(transport.Piece{Index: string(index), ID: string(b.ID), Name: string(b.Name), Args: args})
-		a.Calls.Add(transport.Piece{Index: string(index), Args: early})
+		a.late()
 	}
 }
 
-// late gives the last call the arguments for which no block came.
+// late gives the last call the arguments that came before it, or for which no block came.
 func (a *answer) late() {
-	for _, index := range slices.Sorted(maps.Keys(a.early)) {
-		a.Calls.Add(transport.Piece{Args: a.early[index]})
-	}
-	clear(a.early)
+	a.Calls.Add(transport.Piece{Args: a.early.String()})
+	a.early.Reset()
 }
 
 // response is the complete answer.
