@@ -201,22 +201,15 @@ func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSen
 	if j.Status.Final() {
 		return nil, &problem.Error{Kind: problem.Ended, Message: fmt.Sprintf("%s has ended: %s", j.ID, j.Status), Hint: hint.Command("jobs show %s", j.ID)}
 	}
-	sent := &SignalSent{Job: j}
-	full, err := rt.signal(ctx, m, sent, s)
+	now, err := jobs.Find(ctx, m.Store, j.ID)
 	if err != nil {
 		return nil, problem.AsError(err)
 	}
-	if q := sent.Question; q != nil {
-		if err := (flow.Wait{Type: q.Type}).Accepts(s.Value); err != nil {
-			return nil, problem.Invalidf("nothing was sent; text is a string, and so is what is no JSON", "%s: %s", full, err)
-		}
-		if _, err := executor.Always(s.Value); err != nil && isToolQuestion(*q) && strings.HasPrefix(full, "approve@") {
-			if e, ok := errors.AsType[*stored.UnknownError](err); ok {
-				err = errors.New(e.What) // a request was not written by another version
-			}
-			return nil, problem.Invalidf(`nothing was sent; the value of an approval is left out, or {"always": true}`, "%s: %s", full, err)
-		}
+	sent, full, err := s.To(now)
+	if err != nil {
+		return nil, problem.AsError(err)
 	}
+	sent.Job = j
 	if shown, hit := rt.typedSecrets(j.Dir, rt.jobOpens(ctx, j, rt.config(j))).JSON(s.Value); hit {
 		return nil, secretRefused("the answer", string(shown))
 	}
@@ -289,20 +282,37 @@ func (rt *Runtime) keepRule(dir string, q *jobs.Question, answer flow.Signal) er
 	return nil
 }
 
-// signal is the full name of the signal that name means for a job: that of the
-// question it asks now, or name itself for signals that may come early.
-func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent, sig Signal) (string, error) {
-	j, name := sent.Job, sig.Name
-	now, err := jobs.Find(ctx, m.Store, j.ID)
-	if err != nil {
-		return "", err
+// To checks s as an answer to j, which comes with its questions. It returns what is sent, and under which full
+// name: that of the question that j asks now, or the name itself for signals that may come early.
+func (s Signal) To(j *jobs.Job) (sent *SignalSent, full string, err error) {
+	sent = &SignalSent{Job: j}
+	if full, err = s.name(sent); err != nil {
+		return nil, "", err
 	}
-	qs := now.Questions
-	if sig.Question != "" {
-		if qs = slices.DeleteFunc(qs, func(q jobs.Question) bool { return q.Path != sig.Question }); len(qs) == 0 {
-			return "", answered(hint.Command("jobs show %s", j.ID)+" shows what it asks", "%s does not ask the question %s now, or has its answer already; nothing was sent", j.ID, sig.Question)
+	q := sent.Question
+	if q == nil {
+		return sent, full, nil
+	}
+	if err := (flow.Wait{Type: q.Type}).Accepts(s.Value); err != nil {
+		return nil, "", problem.Invalidf("nothing was sent; text is a string, and so is what is no JSON", "%s: %s", full, err)
+	}
+	if _, err := executor.Always(s.Value); err != nil && isToolQuestion(*q) && strings.HasPrefix(full, "approve@") {
+		if e, ok := errors.AsType[*stored.UnknownError](err); ok {
+			err = errors.New(e.What) // a request was not written by another version
 		}
-		if err := sameQuestion(j, qs[0], sig.About); err != nil {
+		return nil, "", problem.Invalidf(`nothing was sent; the value of an approval is left out, or {"always": true}`, "%s: %s", full, err)
+	}
+	return sent, full, nil
+}
+
+func (s Signal) name(sent *SignalSent) (string, error) {
+	j, name := sent.Job, s.Name
+	qs := slices.Clone(j.Questions)
+	if s.Question != "" {
+		if qs = slices.DeleteFunc(qs, func(q jobs.Question) bool { return q.Path != s.Question }); len(qs) == 0 {
+			return "", answered(hint.Command("jobs show %s", j.ID)+" shows what it asks", "%s does not ask the question %s now, or has its answer already; nothing was sent", j.ID, s.Question)
+		}
+		if err := sameQuestion(j, qs[0], s.About); err != nil {
 			return "", err
 		}
 	}
