@@ -44,7 +44,7 @@ func (r *remote) Start(ctx context.Context, ref string, o adroit.StartOptions) (
 	_, answered := r.answered.LoadAndDelete(ref)
 	switch {
 	case answered && errors.Is(err, errAway):
-		return nil, problem.WithHint(fmt.Errorf("%s has its answer, and goes on when its host is back: %w", ref, err), problem.Hint(err))
+		return nil, answeredAway(ref, err)
 	case !answered || !errors.Is(err, jobs.ErrHeld) && !errors.Is(err, jobs.ErrFinal):
 		return s, err
 	}
@@ -69,6 +69,11 @@ func (r *remote) Job(ctx context.Context, ref string) (*adroit.JobDetail, error)
 	if !errors.Is(gone, errAway) {
 		return d, gone
 	}
+	return r.absent(ctx, r.whole(ctx, ref), gone)
+}
+
+// absent is the job whose host has not answered, which is the error gone.
+func (r *remote) absent(ctx context.Context, ref string, gone error) (*adroit.JobDetail, error) {
 	w, err := r.t.c.DescribeWorkflowExecution(ctx, ref, "")
 	if err != nil {
 		return nil, gone
@@ -87,7 +92,7 @@ func (r *remote) Job(ctx context.Context, ref string) (*adroit.JobDetail, error)
 		}
 		j.Questions = s.Questions
 	}
-	d = &adroit.JobDetail{Job: j, Questions: j.Questions}
+	d := &adroit.JobDetail{Job: j, Questions: j.Questions}
 	d.Config.Engine, d.Config.Host = "temporal", host
 	return d, nil
 }
@@ -120,6 +125,9 @@ func (t *Cluster) known(info *workflowpb.WorkflowExecutionInfo) (j *jobs.Job, ho
 // have what the request needs: its directory, agent, model and tools.
 func (r *remote) Submit(ctx context.Context, q adroit.Request) (*adroit.Submitted, error) {
 	hosts := []string{q.Host}
+	if err := r.t.takes(q); err != nil {
+		return nil, err
+	}
 	if q.Host == "" {
 		var err error
 		if hosts, err = r.t.hosts(ctx, submitPatience); err != nil {
@@ -215,12 +223,13 @@ const pollerGone = 75 * time.Second
 func (r *remote) Jobs(ctx context.Context, o adroit.ListOptions) ([]adroit.JobSummary, error) {
 	known := map[string][]adroit.JobSummary{} // by host
 	seen := map[string]bool{}
+	under := func(a, b string) bool { return strings.HasPrefix(a+"/", b+"/") }
 	err := r.t.executions(ctx, fmt.Sprintf("AdroitHost IS NOT NULL AND TaskQueue = %q", r.t.queue), func(info *workflowpb.WorkflowExecutionInfo) {
 		j, host := r.t.known(info)
 		known[host] = append(known[host], nil...)
 		again := seen[j.ID] // the newest of its executions is first
 		seen[j.ID] = true
-		if !again && (o.Dir == "" || o.Dir == j.Dir) && (o.Agent == "" || o.Agent == j.Agent) && (len(o.Status) == 0 || slices.Contains(o.Status, j.Status)) {
+		if !again && (o.Dir == "" || under(o.Dir, j.Dir) || under(j.Dir, o.Dir)) && (o.Agent == "" || o.Agent == j.Agent) && (len(o.Status) == 0 || slices.Contains(o.Status, j.Status)) {
 			known[host] = append(known[host], adroit.JobSummary{Job: j})
 		}
 	})
@@ -231,11 +240,8 @@ func (r *remote) Jobs(ctx context.Context, o adroit.ListOptions) ([]adroit.JobSu
 	if err != nil {
 		return nil, problem.AsError(err)
 	}
-	for _, host := range polling { // it may have jobs that were never started
-		known[host] = append(known[host], nil...)
-	}
 	all := []adroit.JobSummary{}
-	err = ofEach(ctx, r, slices.Sorted(maps.Keys(known)), func(c adroit.Client) ([]adroit.JobSummary, error) { return c.Jobs(ctx, o) },
+	err = ofEach(ctx, r.t, each(polling, known), func(c adroit.Client) ([]adroit.JobSummary, error) { return c.Jobs(ctx, o) },
 		func(host string, list []adroit.JobSummary, away bool) {
 			if away {
 				list = known[host]
@@ -258,6 +264,7 @@ func (r *remote) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
 	if !errors.Is(err, errAway) {
 		return j, err
 	}
+	ref = r.whole(ctx, ref)
 	if w, err := r.t.c.DescribeWorkflowExecution(ctx, ref, ""); err == nil && w.GetWorkflowExecutionInfo().GetCloseTime() != nil {
 		j, _ := r.t.known(w.GetWorkflowExecutionInfo())
 		return nil, problem.AsError(fmt.Errorf("%s: %w: %s", ref, jobs.ErrFinal, j.Status.Words()))
@@ -278,13 +285,14 @@ func (r *remote) Signal(ctx context.Context, ref string, s adroit.Signal) (*adro
 	if !errors.Is(err, errAway) {
 		return sent, err
 	}
-	if d, err := r.Job(ctx, ref); err == nil {
-		for _, q := range d.Questions {
-			for _, full := range q.Signals {
-				if short, _, _ := strings.Cut(full, "@"); short == s.Name && (s.Question == "" || s.Question == q.Path) {
-					s.Name, s.Question = full, q.Path
-				}
-			}
+	ref = r.whole(ctx, ref)
+	sent = &adroit.SignalSent{Job: &jobs.Job{ID: ref, Status: jobs.Interrupted}, Early: true}
+	if d, err := r.absent(ctx, ref, err); err == nil {
+		if sent, s.Name, err = s.To(d.Job); err != nil {
+			return nil, problem.AsError(err)
+		}
+		if q := sent.Question; q != nil {
+			s.Question = q.Path
 		}
 	}
 	l := letter{Signal: flow.Signal{Name: s.Name, Value: s.Value}}
@@ -298,7 +306,7 @@ func (r *remote) Signal(ctx context.Context, ref string, s adroit.Signal) (*adro
 		return nil, problem.AsError(err)
 	}
 	r.answered.Store(ref, true)
-	return &adroit.SignalSent{Job: &jobs.Job{ID: ref, Status: jobs.Interrupted}, Early: true}, nil
+	return sent, nil
 }
 
 // Wait waits until a job has ended, or waits for a person, its host or an operator.
@@ -389,6 +397,9 @@ func (r *remote) Events(ctx context.Context, ref string, o adroit.EventOptions) 
 			for ev, err := range r.Client.Events(ctx, ref, o) {
 				if gone = o.Follow && errors.Is(err, errAway) && (left.IsZero() || time.Since(left) < followPatience); gone {
 					break
+				}
+				if _, answered := r.answered.Load(ref); answered && errors.Is(err, errAway) {
+					err = answeredAway(ref, err)
 				}
 				if o.After = max(o.After, ev.Seq); !yield(ev, err) || err != nil {
 					return
@@ -550,16 +561,6 @@ func (r *remote) AllEvents(ctx context.Context, o adroit.EventOptions) iter.Seq2
 
 // newHostEvery is the interval at which a reader of all events looks for new and absent hosts.
 const newHostEvery = 5 * time.Second
-
-// everyHost is each host that polls or has jobs.
-func (t *Cluster) everyHost(ctx context.Context) ([]string, error) {
-	hosts, err := t.hosts(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	away, err := t.awayHosts(ctx, hosts)
-	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(hosts, away)))), err
-}
 
 // follow reads the events of all jobs of a host, whose answers have a bounded size.
 func (r *remote) follow(ctx context.Context, host string, o adroit.EventOptions) iter.Seq2[event.Event, error] {

@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +19,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	common "go.temporal.io/api/common/v1"
@@ -35,7 +33,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/adroit-run/adroit/internal/problem"
-	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/api"
@@ -63,6 +60,9 @@ func Dial(ctx context.Context, at config.Temporal) (*Cluster, error) {
 	}
 	soon, stop := context.WithTimeout(ctx, 10*time.Second)
 	defer stop()
+	if info, err := os.Stat(at.Store); err == nil && !info.IsDir() {
+		return nil, problem.Invalidf("it is a directory, the same one for all hosts", "temporal.store: %s is no directory", at.Store)
+	}
 	t := &Cluster{namespace: at.Namespace, queue: Queue, store: &store{dir: at.Store}, build: thisBuild}
 	var err error
 	if at.KeyFile != "" {
@@ -132,63 +132,13 @@ func (t *Cluster) describe(ctx context.Context) (*workflowservice.DescribeNamesp
 	return d, nil
 }
 
-// secure returns the TLS configuration of a connection; nil: no TLS.
-func secure(at config.TemporalTLS) (*tls.Config, error) {
-	if !at.Enabled && at == (config.TemporalTLS{}) {
-		return nil, nil
-	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: at.ServerName}
-	if at.CA != "" {
-		pem, err := os.ReadFile(at.CA)
-		if err != nil {
-			return nil, fmt.Errorf("temporal.tls.ca: %w", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, problem.Invalidf("it has certificates in PEM", "temporal.tls.ca: %s has no certificate", at.CA)
-		}
-	}
-	if (at.Cert == "") != (at.Key == "") {
-		return nil, problem.Invalidf("name both, or neither", "temporal.tls has one of cert and key, the certificate of this client and its key")
-	}
-	if at.Cert != "" {
-		if _, err := tls.LoadX509KeyPair(at.Cert, at.Key); err != nil {
-			return nil, fmt.Errorf("temporal.tls.cert and key: %w", err)
-		}
-		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { // one that was renewed counts
-			pair, err := tls.LoadX509KeyPair(at.Cert, at.Key)
-			return &pair, err
-		}
-	}
-	return c, nil
-}
-
-// apiKey are the credentials of an API key, nil if there is none. The SDK sends it over TLS alone.
-func apiKey(at config.Temporal) (client.Credentials, error) {
-	read := func(context.Context) (string, error) { return at.APIKey, nil }
-	if at.APIKeyFile != "" {
-		read = func(context.Context) (string, error) { // one that was renewed counts
-			b, err := rootfs.ReadPrivate(at.APIKeyFile, "its key is")
-			return strings.TrimSpace(string(b)), err
-		}
-	}
-	switch key, err := read(context.Background()); {
-	case err != nil:
-		return nil, fmt.Errorf("temporal.api_key_file: %w", err)
-	case key == "" && at.APIKeyFile != "":
-		return nil, problem.Invalidf("it has the key alone", "temporal.api_key_file: %s is empty", at.APIKeyFile)
-	case key == "":
-		return nil, nil
-	}
-	return client.NewAPIKeyDynamicCredentials(read), nil
-}
-
 // Close ends the connection.
 func (t *Cluster) Close() error { t.c.Close(); return nil }
 
 // Start implements [adroit.Elsewhere].
 func (t *Cluster) Start(ctx context.Context, j *jobs.Job, host, note string, atOnce int) error {
-	memo, err := t.memo(about{j.Title, j.Dir})
+	dir, _, _ := strings.Cut(cmp.Or(j.Scope, j.Dir), "//") // the repository of a worktree
+	memo, err := t.memo(about{j.Title, dir})
 	if err != nil {
 		return err
 	}
@@ -312,6 +262,9 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	packed, err := pack(sent)
+	if err == nil && t.store.dir == "" && len(packed) > mostCall {
+		err = problem.Invalidf("", "the call: %s", tooBig(len(packed), mostCall))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -332,7 +285,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			case unknown != nil: // it ends
 			case d.GetWorkflowExecutionInfo().GetHistoryLength() <= untaken:
 				_ = t.c.TerminateWorkflow(req.Context(), run.GetID(), run.GetRunID(), "no worker has taken it")
-				return nil, away(host)
+				return nil, t.away(req.Context(), host)
 			case d.GetPendingWorkflowTask().GetAttempt() >= stuckAfter:
 				why := t.stuck(req.Context(), d)
 				_ = t.c.TerminateWorkflow(req.Context(), run.GetID(), run.GetRunID(), "no worker can read it")
@@ -344,7 +297,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if req.Context().Err() != nil { // nobody waits for it any more: a worker that comes later must not do it
 			_ = t.c.TerminateWorkflow(context.WithoutCancel(req.Context()), run.GetID(), run.GetRunID(), "the caller has gone")
 		}
-		return nil, answer(host, err)
+		return nil, t.answer(req.Context(), host, err)
 	}
 	body, err := gzip.NewReader(bytes.NewReader(a.Body))
 	if err != nil {
@@ -364,7 +317,8 @@ func (t *Cluster) hostOf(ctx context.Context, job string) (string, error) {
 	}
 	d, err := t.c.DescribeWorkflowExecution(ctx, job, "")
 	if errors.As(err, new(*serviceerror.NotFound)) {
-		return t.find(ctx, job) // it never started, or long ago, or it is a part of an id
+		queue, _, err := t.find(ctx, job) // it never started, or long ago, or it is a part of an id
+		return queue, err
 	}
 	if err != nil {
 		return "", err
@@ -379,50 +333,81 @@ func (t *Cluster) hostOf(ctx context.Context, job string) (string, error) {
 	return host, nil
 }
 
-// find is the queue of the one host that knows a job, or of any if none does. While a host is
-// away, nobody knows whether it does.
-func (t *Cluster) find(ctx context.Context, ref string) (string, error) {
+// find is the one job that ref means, which may be a part of its id, and the queue of its host; that of any
+// host if none has such a job. Of a host that is away it is known what Temporal has.
+func (t *Cluster) find(ctx context.Context, ref string) (queue, id string, err error) {
 	hosts, err := t.hosts(ctx, 0)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	silent, err := t.awayHosts(ctx, hosts)
-	if err != nil || len(hosts)+len(silent) < 2 {
-		return t.queue, err
+	known, err := t.byHost(ctx)
+	if err != nil {
+		return "", "", err
 	}
-	found, errs := make([]*adroit.JobDetail, len(hosts)), make([]error, len(hosts))
-	var calls sync.WaitGroup
-	for i, host := range hosts {
-		calls.Go(func() { found[i], errs[i] = t.on(host).Job(ctx, ref) })
+	silent := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(host string) bool { return slices.Contains(hosts, host) })
+	if len(hosts) < 2 && len(silent) == 0 {
+		return t.queue, "", nil
 	}
-	calls.Wait()
-	queue, id := t.queue, ""
-	for i, host := range hosts {
-		switch {
-		case errors.Is(errs[i], errAway):
-			silent = append(silent, host)
-		case errs[i] != nil: // unless another one knows it, any will say why
-		case id != "":
-			return "", problem.Invalidf("give more of its id", "%q is %s on %s and %s on %s", ref, id, queue, found[i].Job.ID, host)
-		default:
-			queue, id = host, found[i].Job.ID
+	found := map[string]string{} // hosts by id
+	err = ofEach(ctx, t, hosts, func(c adroit.Client) (*adroit.JobDetail, error) {
+		d, err := c.Job(ctx, ref)
+		if errors.Is(err, jobs.ErrNotExist) {
+			return nil, nil
 		}
-	}
-	if id == "" && len(silent) > 0 {
-		return "", problem.WithHint(fmt.Errorf("unknown whether there is a job %s: %s: %w", ref, strings.Join(silent, ", "), errAway), "the hosts that answer do not have it")
-	}
-	return queue, nil
-}
-
-// awayHosts are the hosts of the jobs that Temporal still knows, without those that poll.
-func (t *Cluster) awayHosts(ctx context.Context, polling []string) ([]string, error) {
-	known := map[string]bool{}
-	err := t.executions(ctx, fmt.Sprintf("AdroitHost IS NOT NULL AND TaskQueue = %q", t.queue), func(info *workflowpb.WorkflowExecutionInfo) {
-		if _, host := t.known(info); host != "" && !slices.Contains(polling, host) {
-			known[host] = true
+		return d, err
+	}, func(host string, d *adroit.JobDetail, away bool) {
+		if away {
+			silent = append(silent, host)
+		} else if d != nil {
+			found[d.Job.ID] = host
 		}
 	})
-	return slices.Sorted(maps.Keys(known)), err
+	if err != nil {
+		return "", "", err
+	}
+	part := strings.ToUpper(strings.TrimSpace(ref))
+	for _, host := range silent {
+		for _, id := range known[host] {
+			if len(part) > 1 && (strings.HasPrefix(id, part) || strings.HasSuffix(id, part)) {
+				found[id] = host
+			}
+		}
+	}
+	switch ids := slices.Sorted(maps.Keys(found)); {
+	case len(ids) == 1:
+		return found[ids[0]], ids[0], nil
+	case len(ids) > 1:
+		return "", "", problem.Invalidf("give more of its id", "%q is %s on %s and %s on %s", ref, ids[0], found[ids[0]], ids[1], found[ids[1]])
+	case len(silent) > 0:
+		return "", "", problem.WithHint(fmt.Errorf("unknown whether there is a job %s: %s: %w", ref, strings.Join(silent, ", "), errAway), "the hosts that answer do not have it")
+	}
+	return t.queue, "", nil
+}
+
+// byHost has the ids of the jobs that Temporal still knows, by host.
+func (t *Cluster) byHost(ctx context.Context) (map[string][]string, error) {
+	known := map[string][]string{}
+	err := t.executions(ctx, fmt.Sprintf("AdroitHost IS NOT NULL AND TaskQueue = %q", t.queue), func(info *workflowpb.WorkflowExecutionInfo) {
+		if j, host := t.known(info); host != "" {
+			known[host] = append(known[host], j.ID)
+		}
+	})
+	return known, err
+}
+
+// everyHost is each host that polls or has jobs.
+func (t *Cluster) everyHost(ctx context.Context) ([]string, error) {
+	hosts, err := t.hosts(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	known, err := t.byHost(ctx)
+	return each(hosts, known), err
+}
+
+// each is each host that polls, which may have jobs that were never started, or has jobs.
+func each[T any](polling []string, known map[string]T) []string {
+	return slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(polling, maps.Keys(known)))))
 }
 
 // executions gives take the executions that a query of Temporal's list finds: those that are open, then the
@@ -444,8 +429,21 @@ func (t *Cluster) executions(ctx context.Context, query string, take func(*workf
 // errAway is a host that does not answer.
 var errAway = errors.New("it does not answer: no worker of it polls Temporal")
 
-func away(host string) error {
-	return problem.WithHint(fmt.Errorf("the host %s: %w", host, errAway), hint.Command("worker")+", in its data directory, makes it answer; its jobs wait for it")
+// away explains that a host, or any, does not answer.
+func (t *Cluster) away(ctx context.Context, host string) error {
+	if host == t.queue {
+		return &problem.Error{Kind: problem.Failed, Message: "no worker polls Temporal: no host answers", Hint: hint.Command("worker") + " makes this machine a host", Err: errAway}
+	}
+	err := fmt.Errorf("the host %s: %w", host, errAway)
+	if hosts, e := t.hosts(ctx, 0); e == nil && slices.Contains(hosts, host) {
+		err = &problem.Error{Kind: problem.Failed, Message: fmt.Sprintf("the host %s: it does not answer: its worker is stopping, or ended less than %s ago", host, pollerGone), Err: errAway}
+	}
+	return problem.WithHint(err, hint.Command("worker")+", in its data directory, makes it answer; its jobs wait for it")
+}
+
+// answeredAway explains that the host of a job that was answered is away.
+func answeredAway(ref string, err error) error {
+	return problem.WithHint(fmt.Errorf("%s has its answer, and goes on when its host is back: %w", ref, err), problem.Hint(err))
 }
 
 // unlike is the error of a call that this machine and a host do not read alike.
@@ -462,7 +460,7 @@ func named(host string) string {
 }
 
 // answer explains why a host gave no answer.
-func answer(host string, err error) error {
+func (t *Cluster) answer(ctx context.Context, host string, err error) error {
 	refused := new(temporal.ApplicationError)
 	p := new(problem.Error)
 	timeout := new(temporal.TimeoutError)
@@ -470,7 +468,7 @@ func answer(host string, err error) error {
 	case errors.As(err, &refused) && refused.Type() == refusedType && refused.Details(p) == nil:
 		return p
 	case notBegun(err):
-		return away(host)
+		return t.away(ctx, host)
 	case errors.As(err, &timeout):
 		return fmt.Errorf("%s has not answered within %s; what it was asked to do may be done", named(host), callTime)
 	case errors.As(err, &refused):
@@ -502,6 +500,9 @@ func pack(b []byte) ([]byte, error) {
 	err = errors.Join(err, z.Close())
 	return packed.Bytes(), err
 }
+
+// mostCall bounds the body of a call without a store: a server takes 2 MB.
+const mostCall = 2<<20 - 64<<10
 
 // mostSent bounds the body of a call, which a host holds in memory.
 const mostSent = 64 << 20

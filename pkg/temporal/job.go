@@ -58,7 +58,7 @@ const mostBytes = 1 << 20
 // tooBig explains that something has more bytes than go through Temporal.
 func tooBig(n, most int) string {
 	text := fmt.Sprintf("%d bytes, and at most %d go through Temporal", n, most)
-	if most == mostBytes {
+	if most < mostStored {
 		text += "; temporal.store names a directory for larger ones"
 	}
 	return text

@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -474,11 +475,11 @@ func (c *checkup) versions(ctx context.Context, t *Cluster) error {
 
 // ofEach asks hosts at once, and gives take the answer of one after the other, in their order; away is one that
 // does not answer.
-func ofEach[T any](ctx context.Context, r *remote, hosts []string, ask func(adroit.Client) (T, error), take func(host string, answer T, away bool)) error {
+func ofEach[T any](ctx context.Context, t *Cluster, hosts []string, ask func(adroit.Client) (T, error), take func(host string, answer T, away bool)) error {
 	answers, errs := make([]T, len(hosts)), make([]error, len(hosts))
 	var calls sync.WaitGroup
 	for i, host := range hosts {
-		calls.Go(func() { answers[i], errs[i] = ask(r.t.on(host)) })
+		calls.Go(func() { answers[i], errs[i] = ask(t.on(host)) })
 	}
 	calls.Wait()
 	if ctx.Err() != nil {
@@ -500,7 +501,7 @@ func ofAll[T any](ctx context.Context, r *remote, ask func(adroit.Client) (T, er
 	if err != nil {
 		return problem.AsError(err)
 	}
-	return ofEach(ctx, r, hosts, ask, take)
+	return ofEach(ctx, r.t, hosts, ask, take)
 }
 
 // Failures implements [adroit.JobReader] with those of all hosts that answer. Each keeps its own.
@@ -553,6 +554,25 @@ func (r *remote) ForgetFailures(ctx context.Context, q adroit.FailureQuery) (sum
 	return sum, err
 }
 
+// whole is the id of the job that ref means, or ref.
+func (r *remote) whole(ctx context.Context, ref string) string {
+	if _, err := r.t.c.DescribeWorkflowExecution(ctx, ref, ""); errors.As(err, new(*serviceerror.NotFound)) {
+		if _, id, err := r.t.find(ctx, ref); err == nil {
+			return cmp.Or(id, ref)
+		}
+	}
+	return ref
+}
+
+// Remove implements [adroit.JobWriter].
+func (r *remote) Remove(ctx context.Context, ref string, o adroit.RemoveOptions) (*adroit.Removed, error) {
+	gone, err := r.Client.Remove(ctx, ref, o)
+	if err == nil {
+		gone.Notes = append(gone.Notes, r.t.forget(ctx, gone.Job.ID)...)
+	}
+	return gone, err
+}
+
 // Prune implements [adroit.JobWriter] on every host that answers; the others are noted.
 func (r *remote) Prune(ctx context.Context, o adroit.PruneOptions) (*adroit.PruneReport, error) {
 	all := &adroit.PruneReport{Removed: []string{}}
@@ -565,6 +585,11 @@ func (r *remote) Prune(ctx context.Context, o adroit.PruneOptions) (*adroit.Prun
 	})
 	if err != nil {
 		return nil, err
+	}
+	if !o.DryRun {
+		for _, id := range all.Removed {
+			all.Notes = append(all.Notes, r.t.forget(ctx, id)...)
+		}
 	}
 	return all, nil
 }

@@ -191,6 +191,10 @@ func TestDoctor(t *testing.T) {
 	}
 	bad := r.at
 	bad.KeyFile, bad.Store = "", r.file("keys") // a file
+	if _, err := Dial(t.Context(), bad); err == nil || !strings.Contains(err.Error(), "temporal.store: "+bad.Store+" is no directory") {
+		t.Errorf("a store that is a file: %v", err)
+	}
+	bad.Store = r.file("keys/below")
 	until(t, func() error {
 		out.Reset()
 		if err := doctor(t.Context(), &out, bad); err == nil || !strings.Contains(out.String(), `has no workflow "absent"`) {

@@ -7,8 +7,11 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,7 +26,9 @@ import (
 	enums "go.temporal.io/api/enums/v1"
 	sdk "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -31,6 +36,8 @@ import (
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/config"
 )
 
 // Keys encrypt what goes through Temporal, with AES-256-GCM. They lie in a file of lines ID KEY
@@ -394,6 +401,47 @@ func (t *Cluster) sweepAll(ctx context.Context) {
 	}
 }
 
+// forget has Temporal delete what it has of a job that its host has removed. It returns why it did not, for people:
+// then that goes with the retention of the namespace.
+func (t *Cluster) forget(ctx context.Context, id string) (notes []string) {
+	var all []*common.WorkflowExecution
+	err := t.executions(ctx, fmt.Sprintf("RootWorkflowId = %q", id), func(e *workflowpb.WorkflowExecutionInfo) { all = append(all, e.GetExecution()) })
+	for _, e := range all {
+		_, gone := t.c.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{Namespace: t.namespace, WorkflowExecution: e})
+		if err == nil && !errors.As(gone, new(*serviceerror.NotFound)) {
+			err = gone
+		}
+	}
+	if err != nil {
+		notes = append(notes, fmt.Sprintf("Temporal keeps what it has of %s until its retention is over: %v", id, err))
+	}
+	return notes
+}
+
+// takes returns an error if a request, or the answer to it, is too large for Temporal. A host keeps the job before
+// it answers, and its answer has the text three times. Images go another way.
+func (t *Cluster) takes(q adroit.Request) error {
+	q.Attachments = nil
+	b, err := json.Marshal(q.Input)
+	if err != nil {
+		return err
+	}
+	packed, err := pack(b)
+	most := mostBytes
+	if t.store.dir != "" {
+		most = mostStored
+	}
+	switch n := 3 * len(packed); {
+	case err != nil:
+		return err
+	case len(b) > most:
+		return problem.Invalidf("", "the request: %s", tooBig(len(b), most))
+	case n > most:
+		return problem.Invalidf("", "the answer to the request: %s", tooBig(n, most))
+	}
+	return nil
+}
+
 // readable returns an error if the newest job that runs cannot be read with the keys and the
 // store of this machine: a worker without them would fail the tasks of all jobs.
 func (t *Cluster) readable(ctx context.Context) error {
@@ -433,4 +481,55 @@ func (t *Cluster) decode(in []*common.Payload) ([]*common.Payload, error) {
 		}
 	}
 	return codec{keys: t.keys}.Decode(in)
+}
+
+// secure returns the TLS configuration of a connection; nil: no TLS.
+func secure(at config.TemporalTLS) (*tls.Config, error) {
+	if !at.Enabled && at == (config.TemporalTLS{}) {
+		return nil, nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: at.ServerName}
+	if at.CA != "" {
+		pem, err := os.ReadFile(at.CA)
+		if err != nil {
+			return nil, fmt.Errorf("temporal.tls.ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, problem.Invalidf("it has certificates in PEM", "temporal.tls.ca: %s has no certificate", at.CA)
+		}
+	}
+	if (at.Cert == "") != (at.Key == "") {
+		return nil, problem.Invalidf("name both, or neither", "temporal.tls has one of cert and key, the certificate of this client and its key")
+	}
+	if at.Cert != "" {
+		if _, err := tls.LoadX509KeyPair(at.Cert, at.Key); err != nil {
+			return nil, fmt.Errorf("temporal.tls.cert and key: %w", err)
+		}
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { // one that was renewed counts
+			pair, err := tls.LoadX509KeyPair(at.Cert, at.Key)
+			return &pair, err
+		}
+	}
+	return c, nil
+}
+
+// apiKey are the credentials of an API key, nil if there is none. The SDK sends it over TLS alone.
+func apiKey(at config.Temporal) (client.Credentials, error) {
+	read := func(context.Context) (string, error) { return at.APIKey, nil }
+	if at.APIKeyFile != "" {
+		read = func(context.Context) (string, error) { // one that was renewed counts
+			b, err := rootfs.ReadPrivate(at.APIKeyFile, "its key is")
+			return strings.TrimSpace(string(b)), err
+		}
+	}
+	switch key, err := read(context.Background()); {
+	case err != nil:
+		return nil, fmt.Errorf("temporal.api_key_file: %w", err)
+	case key == "" && at.APIKeyFile != "":
+		return nil, problem.Invalidf("it has the key alone", "temporal.api_key_file: %s is empty", at.APIKeyFile)
+	case key == "":
+		return nil, nil
+	}
+	return client.NewAPIKeyDynamicCredentials(read), nil
 }

@@ -28,6 +28,7 @@ import (
 
 	enums "go.temporal.io/api/enums/v1"
 	sdk "go.temporal.io/api/sdk/v1"
+	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
@@ -789,15 +790,36 @@ func TestHosts(t *testing.T) {
 	if err != nil || j.Job.Status != jobs.Interrupted || len(j.Questions) != 1 || !strings.Contains(j.Job.Reason, host) {
 		t.Fatalf("%+v, %v", j, err)
 	}
-	list, err := r.Jobs(t.Context(), adroit.ListOptions{Dir: r.file("workspace"), Agent: "helper"})
+	list, err := r.Jobs(t.Context(), adroit.ListOptions{Dir: r.dir, Agent: "helper"})
 	if err != nil || len(list) != 1 || list[0].Title != j.Job.Title || list[0].Dir != r.file("workspace") || j.Job.Title != s.Job.Title || j.Job.Dir != s.Job.Dir {
 		t.Errorf("while the host is away the list is %+v, and the job %+v, %v", list, j.Job, err)
 	}
 	if _, err := r.Job(t.Context(), "J0000000000000"); err == nil || !strings.Contains(err.Error(), "unknown whether") || !strings.Contains(err.Error(), host) {
 		t.Errorf("a job that the host which is away may have: %v", err)
 	}
-	if _, err := r.Signal(t.Context(), s.Job.ID, adroit.Signal{Name: "approve", Question: j.Questions[0].Path}); err != nil {
+	part, both := s.Job.ID[8:], first[:2]
+	if j, err := r.Job(t.Context(), part); err != nil || j.Job.ID != s.Job.ID {
+		t.Errorf("a part of its id: %+v, %v", j, err)
+	}
+	if j, err := r.Job(t.Context(), both); err == nil || !strings.Contains(err.Error(), " on "+host) {
+		t.Errorf("what two jobs begin with: %+v, %v", j, err)
+	}
+	path := j.Questions[0].Path
+	for _, wrong := range []adroit.Signal{{Name: "approve", Question: path, About: json.RawMessage(`{"tool":"other"}`)}, {Name: "approve", Value: json.RawMessage(`{"alwayz":true}`)}} {
+		if _, err := r.Signal(t.Context(), s.Job.ID, wrong); err == nil || !strings.Contains(err.Error(), s.Job.ID) && !strings.Contains(err.Error(), "approve@") {
+			t.Errorf("%+v is taken: %v", wrong, err)
+		}
+	}
+	if _, err := r.Signal(t.Context(), part, adroit.Signal{Name: "approve", Question: path, About: j.Questions[0].About}); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := r.Signal(t.Context(), s.Job.ID, adroit.Signal{Name: "deny"}); !errors.Is(err, jobs.ErrAnswered) {
+		t.Errorf("a second answer: %v", err)
+	}
+	for _, err := range r.Events(t.Context(), s.Job.ID, adroit.EventOptions{}) { // which adroit answer reads first
+		if err == nil || !strings.Contains(err.Error(), "has its answer") {
+			t.Errorf("events while the host is away: %v", err)
+		}
 	}
 	if _, err := r.Start(t.Context(), s.Job.ID, adroit.StartOptions{}); err == nil || !strings.Contains(err.Error(), "has its answer") {
 		t.Errorf("a start while the host is away: %v", err)
@@ -817,6 +839,30 @@ func TestHosts(t *testing.T) {
 	}
 	if _, err := r.Cancel(t.Context(), s.Job.ID); !errors.Is(err, jobs.ErrFinal) {
 		t.Errorf("the end of a job that has ended was asked for: %v", err)
+	}
+
+	// What is removed is also removed from Temporal, or it would be in lists again while its host is away.
+	if gone, err := r.Remove(t.Context(), first, adroit.RemoveOptions{}); err != nil || len(gone.Notes) > 0 {
+		t.Errorf("%+v, %v", gone, err)
+	}
+	until(t, func() error {
+		if list, err := r.Jobs(t.Context(), adroit.ListOptions{}); err != nil || len(list) != 1 {
+			return fmt.Errorf("%w: %+v", err, list)
+		}
+		if _, err := r.cluster.c.DescribeWorkflowExecution(t.Context(), first, ""); !errors.As(err, new(*serviceerror.NotFound)) {
+			return fmt.Errorf("Temporal has it still: %w", err)
+		}
+		return nil
+	})
+
+	// One that is too large is refused before there is a job, and without hosts nobody is named.
+	q.Prompt = strings.Repeat("x", mostBytes)
+	if _, err := r.Submit(t.Context(), q); err == nil || !strings.HasPrefix(err.Error(), "the request: 10") {
+		t.Errorf("a request that is too large: %v", err)
+	}
+	r.kill(r.worker)
+	if _, err := r.Agents(t.Context(), adroit.Scope{}); err == nil || !strings.HasPrefix(err.Error(), "no worker polls Temporal") {
+		t.Errorf("without workers: %v", err)
 	}
 }
 
