@@ -78,6 +78,9 @@ func Dial(ctx context.Context, at config.Temporal) (*Cluster, error) {
 	if o.Credentials, err = apiKey(at); err != nil {
 		return nil, err
 	}
+	if o.Credentials != nil && o.ConnectionOptions.TLS == nil {
+		o.ConnectionOptions.TLS = &tls.Config{MinVersion: tls.VersionTLS12} // as the SDK would
+	}
 	if t.c, err = client.DialContext(soon, o); err != nil {
 		return nil, unreached(ctx, strings.TrimPrefix(at.Address, "dns:///"), o.ConnectionOptions.TLS, err)
 	}

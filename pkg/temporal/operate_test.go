@@ -123,6 +123,7 @@ func TestTLS(t *testing.T) {
 	}{
 		{"no TLS", "a server with TLS needs temporal.tls", func(at *config.Temporal) { at.TLS, at.APIKeyFile = config.TemporalTLS{}, "" }},
 		{"TLS for a plain server", "a server without TLS needs neither", func(at *config.Temporal) { at.Address = r.address }},
+		{"a key for a plain server", "a server without TLS needs neither", func(at *config.Temporal) { at.Address, at.TLS = r.address, config.TemporalTLS{} }},
 		{"another authority", "signed by unknown authority", func(at *config.Temporal) { at.TLS.CA = r.file("other.crt") }},
 		{"another client", "temporal.tls has cert and key", func(at *config.Temporal) { at.TLS.Cert, at.TLS.Key = r.file("other.crt"), r.file("other.key") }},
 		{"another name", "x509: cannot validate certificate for 127.0.0.1", func(at *config.Temporal) { at.TLS.ServerName = "" }},
