@@ -59,7 +59,7 @@ func (r *remote) Start(ctx context.Context, ref string, o adroit.StartOptions) (
 // if a worker of another host can ask that.
 func (r *remote) Job(ctx context.Context, ref string) (*adroit.JobDetail, error) {
 	d, gone := r.Client.Job(ctx, ref)
-	if gone == nil && d.Job.Status == jobs.Running {
+	if gone == nil && !d.Job.Status.Final() {
 		if w, err := r.t.c.DescribeWorkflowExecution(ctx, d.Job.ID, ""); err == nil {
 			if why := r.t.stuck(ctx, w); why != "" {
 				d.Job.Status, d.Job.Reason = jobs.Blocked, why

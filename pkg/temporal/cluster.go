@@ -202,6 +202,12 @@ func (t *Cluster) update(ctx context.Context, job, name string, args ...any) err
 	if err == nil {
 		err = h.Get(ctx, nil)
 	}
+	if errors.As(err, new(*client.WorkflowUpdateServiceTimeoutOrCanceledError)) || errors.As(err, new(*serviceerror.WorkflowNotReady)) {
+		ctx := context.WithoutCancel(ctx)
+		d, _ := t.c.DescribeWorkflowExecution(ctx, job, "") // nil: no reason is known
+		why := cmp.Or(t.stuck(ctx, d), "no worker has taken it in time")
+		err = problem.WithHint(fmt.Errorf("%s: %s", job, why), hint.Command("worker doctor")+" checks what its hosts need")
+	}
 	return ended(job, err)
 }
 

@@ -219,6 +219,11 @@ func TestEncryption(t *testing.T) {
 	if j.Status != jobs.Blocked {
 		t.Errorf("a job that cannot be read is %s: %s", j.Status, j.Reason)
 	}
+	soon, stop := context.WithTimeout(t.Context(), 2*time.Second)
+	defer stop()
+	if err := r.cluster.update(soon, id, startName, 0); err == nil || !strings.Contains(err.Error(), first) || problem.Hint(err) == "" {
+		t.Errorf("what no worker takes: %v", err)
+	}
 	w.Stop()
 	if err := os.WriteFile(r.at.KeyFile, both, 0o600); err != nil {
 		t.Fatal(err)
