@@ -376,7 +376,11 @@ func (t *Cluster) stuck(ctx context.Context, d *workflowservice.DescribeWorkflow
 					break
 				}
 			}
-			why = t.options(false).FailureConverter.FailureToError(failure).Error()
+			failed := t.options(false).FailureConverter.FailureToError(failure)
+			why = failed.Error()
+			if own := new(temporal.ApplicationError); errors.As(failed, &own) {
+				why = own.Message() // which has its causes
+			}
 			break
 		}
 	}

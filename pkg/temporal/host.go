@@ -55,6 +55,7 @@ type Worker struct {
 	workers []worker.Worker
 	// describe asks Temporal about the newest workflow of a job.
 	describe func(ctx context.Context, id, run string) (*workflowservice.DescribeWorkflowExecutionResponse, error)
+	history  func(ctx context.Context, id, run string, follow bool, of enums.HistoryEventFilterType) client.HistoryEventIterator
 
 	ctx  context.Context // of sessions
 	stop context.CancelCauseFunc
@@ -210,7 +211,7 @@ func (w *Worker) on(c client.Client) *Worker {
 	own := worker.New(c, w.o.Host, worker.Options{Identity: w.o.self(), DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: w.o.AtOnce, WorkerStopTimeout: drainTime, MaxHeartbeatThrottleInterval: beat})
 	w.register(shared, own)
 	w.workers = []worker.Worker{shared, own}
-	w.describe = c.DescribeWorkflowExecution
+	w.describe, w.history = c.DescribeWorkflowExecution, c.GetWorkflowHistory
 	return w
 }
 
@@ -347,11 +348,22 @@ func (w *Worker) reconcile() {
 			}
 			if run := now[j.ID]; run != "" && run == seen[j.ID] {
 				w.leave(j.ID, jobs.ErrStopped)
-				_, _ = w.record(w.ctx, End{Job: j.ID, Code: jobs.Cancelled, Why: "its workflow was terminated in Temporal"}) // else next time
+				_, _ = w.record(w.ctx, End{Job: j.ID, Code: jobs.Cancelled, Why: w.terminated(j.ID, run)}) // else next time
 			}
 		}
 		seen = now
 	}
+}
+
+// terminated is why the workflow of a job was terminated, by a person or by the server.
+func (w *Worker) terminated(id, run string) string {
+	why := "its workflow was terminated in Temporal"
+	if last := w.history(w.ctx, id, run, false, enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT); last.HasNext() {
+		if ev, err := last.Next(); err == nil && ev.GetWorkflowExecutionTerminatedEventAttributes().GetReason() != "" {
+			why += ": " + ev.GetWorkflowExecutionTerminatedEventAttributes().GetReason()
+		}
+	}
+	return why
 }
 
 // session opens a job, or returns it as it is open.

@@ -876,7 +876,7 @@ func TestTerminate(t *testing.T) {
 	}
 	until(t, func() error {
 		d, err := r.Job(t.Context(), id)
-		if err == nil && (d.Job.Status != jobs.Cancelled || !strings.Contains(d.Job.Reason, "terminated")) {
+		if err == nil && (d.Job.Status != jobs.Cancelled || !strings.Contains(d.Job.Reason, "terminated in Temporal: by hand")) {
 			err = fmt.Errorf("it is %s: %s", d.Job.Status, d.Job.Reason)
 		}
 		return err
