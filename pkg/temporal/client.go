@@ -200,7 +200,7 @@ func (t *Cluster) hosts(ctx context.Context, patience time.Duration) ([]string, 
 		for _, host := range list {
 			n, err := t.c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: t.namespace, Query: fmt.Sprintf("AdroitHost = %q AND ExecutionStatus = 'Running'", host)})
 			if err != nil {
-				return nil, err
+				return nil, unregistered(err)
 			}
 			running[host] = n.GetCount()
 		}

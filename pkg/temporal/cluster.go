@@ -21,7 +21,6 @@ import (
 	"strings"
 	"time"
 
-	common "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -30,7 +29,6 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/text/hint"
@@ -166,31 +164,6 @@ func (t *Cluster) Start(ctx context.Context, j *jobs.Job, host, note string, atO
 			return err
 		}
 	}
-}
-
-// An about describes a job in lists while its host is away.
-type about struct{ Title, Dir string }
-
-const aboutMemo = "about"
-
-// memo encrypts an about, where there are keys. The SDK would encode a memo without them.
-func (t *Cluster) memo(a about) (map[string]any, error) {
-	p, err := t.options(false).DataConverter.ToPayload(a)
-	if err != nil {
-		return nil, err
-	}
-	b, err := proto.Marshal(p)
-	return map[string]any{aboutMemo: b}, err
-}
-
-// about reads what [Cluster.memo] wrote. It is empty for a job of an earlier version, or without its key.
-func (t *Cluster) about(m *common.Memo) (a about) {
-	var b []byte
-	p := new(common.Payload)
-	if converter.GetDefaultDataConverter().FromPayload(m.GetFields()[aboutMemo], &b) != nil || proto.Unmarshal(b, p) != nil || t.options(false).DataConverter.FromPayload(p, &a) != nil {
-		return about{}
-	}
-	return a
 }
 
 // startPatience bounds the time for which a start waits for workers.
@@ -419,13 +392,21 @@ func each[T any](polling []string, known map[string]T) []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(polling, maps.Keys(known)))))
 }
 
+// unregistered has a hint where a query was refused: an empty server does not know what it asks for.
+func unregistered(err error) error {
+	if errors.As(err, new(*serviceerror.InvalidArgument)) {
+		return problem.WithHint(err, "an empty server lacks adroit's search attributes: "+hint.Command("worker doctor")+" registers them, as each worker does when it starts")
+	}
+	return err
+}
+
 // executions gives take the executions that a query of Temporal's list finds: those that are open, then the
 // newest first.
 func (t *Cluster) executions(ctx context.Context, query string, take func(*workflowpb.WorkflowExecutionInfo)) error {
 	for next, first := []byte(nil), true; first || len(next) > 0; first = false {
 		page, err := t.c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: t.namespace, NextPageToken: next, PageSize: 1000, Query: query})
 		if err != nil {
-			return err
+			return unregistered(err)
 		}
 		next = page.NextPageToken
 		for _, e := range page.Executions {

@@ -223,6 +223,9 @@ func TestDoctor(t *testing.T) {
 		_, err := own.c.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: at.Namespace})
 		return err
 	})
+	if _, err := own.Client().Jobs(t.Context(), adroit.ListOptions{}); err == nil || !strings.Contains(problem.Hint(err), "worker doctor registers them") {
+		t.Errorf("a list of a namespace without search attributes: %v, %s", err, problem.Hint(err))
+	}
 	errs := make(chan error)
 	for range 8 {
 		go func() { errs <- own.attributes(t.Context()) }()

@@ -230,6 +230,31 @@ func undecodable(err error) error {
 	return problem.WithHint(fmt.Errorf("a payload cannot be decrypted: %w", err), "temporal.key_file has to be that of the other hosts")
 }
 
+// An about describes a job in lists while its host is away.
+type about struct{ Title, Dir string }
+
+const aboutMemo = "about"
+
+// memo encrypts an about, where there are keys. The SDK would encode a memo without them.
+func (t *Cluster) memo(a about) (map[string]any, error) {
+	p, err := t.options(false).DataConverter.ToPayload(a)
+	if err != nil {
+		return nil, err
+	}
+	b, err := proto.Marshal(p)
+	return map[string]any{aboutMemo: b}, err
+}
+
+// about reads what [Cluster.memo] wrote. It is empty for a job of an earlier version, or without its key.
+func (t *Cluster) about(m *common.Memo) (a about) {
+	var b []byte
+	p := new(common.Payload)
+	if converter.GetDefaultDataConverter().FromPayload(m.GetFields()[aboutMemo], &b) != nil || proto.Unmarshal(b, p) != nil || t.options(false).DataConverter.FromPayload(p, &a) != nil {
+		return about{}
+	}
+	return a
+}
+
 // storedFrom is the size from which a payload lies in the store; mostStored bounds one, which has
 // to go through the memory of workers.
 const storedFrom, mostStored = 128 << 10, 64 << 20
