@@ -172,7 +172,7 @@ func (r *remote) Submit(ctx context.Context, q adroit.Request) (*adroit.Submitte
 func (r *remote) submit(ctx context.Context, q adroit.Request) (*adroit.Submitted, error) {
 	s, err := r.t.on(q.Host).Submit(ctx, q)
 	if errors.Is(err, errAway) {
-		if hosts, e := r.t.everyHost(ctx); e == nil && !slices.Contains(hosts, q.Host) {
+		if hosts, e := r.t.everyHost(ctx); (e == nil || errors.Is(e, errAway)) && !slices.Contains(hosts, q.Host) {
 			err = problem.Invalidf("those that poll or have jobs: "+cmp.Or(strings.Join(hosts, ", "), "none"), "Temporal knows no host %s%s", q.Host, spelling.DidYouMean(q.Host, hosts))
 		}
 	}
@@ -241,7 +241,11 @@ func (r *remote) Jobs(ctx context.Context, o adroit.ListOptions) ([]adroit.JobSu
 		return nil, problem.AsError(err)
 	}
 	all := []adroit.JobSummary{}
-	err = ofEach(ctx, r.t, each(polling, known), func(c adroit.Client) ([]adroit.JobSummary, error) { return c.Jobs(ctx, o) },
+	hosts, err := each(ctx, r.t, polling, known)
+	if err != nil {
+		return nil, err
+	}
+	err = ofEach(ctx, r.t, hosts, func(c adroit.Client) ([]adroit.JobSummary, error) { return c.Jobs(ctx, o) },
 		func(host string, list []adroit.JobSummary, away bool) {
 			if away {
 				list = known[host]
@@ -494,10 +498,6 @@ func (r *remote) AllEvents(ctx context.Context, o adroit.EventOptions) iter.Seq2
 		hosts, err := r.t.everyHost(ctx)
 		if err != nil {
 			yield(event.Event{}, problem.AsError(err))
-			return
-		}
-		if len(hosts) == 0 {
-			r.Client.AllEvents(ctx, o)(yield) // nobody answers
 			return
 		}
 		ctx, stop := context.WithCancel(ctx)

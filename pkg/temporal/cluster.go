@@ -384,12 +384,19 @@ func (t *Cluster) everyHost(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	known, err := t.byHost(ctx)
-	return each(hosts, known), err
+	if err != nil {
+		return nil, err
+	}
+	return each(ctx, t, hosts, known)
 }
 
-// each is each host that polls, which may have jobs that were never started, or has jobs.
-func each[T any](polling []string, known map[string]T) []string {
-	return slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(polling, maps.Keys(known)))))
+// each is each host that polls, which may have jobs that were never started, or has jobs. None is an error.
+func each[T any](ctx context.Context, t *Cluster, polling []string, known map[string]T) ([]string, error) {
+	hosts := slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(polling, maps.Keys(known)))))
+	if len(hosts) == 0 {
+		return nil, t.away(ctx, t.queue)
+	}
+	return hosts, nil
 }
 
 // unregistered has a hint where a query was refused: an empty server does not know what it asks for.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -145,6 +146,9 @@ func (t *Cluster) unused(ctx context.Context, data, host string) error {
 		return nil
 	}
 	known, err := t.everyHost(ctx)
+	if errors.Is(err, errAway) { // it is the first one
+		return nil
+	}
 	if err == nil && slices.Contains(known, host) {
 		err = problem.Invalidf("take another name, or the data directory of that host (ADROIT_HOME)", "there is a host %s, and %s is not its data directory", host, data)
 	}
@@ -323,11 +327,11 @@ func (w *Worker) leaveIdle() {
 }
 
 // reconcileEvery is the interval of checks for jobs whose workflows somebody may have ended.
-const reconcileEvery = 15 * time.Second
+const reconcileEvery, noRun = 15 * time.Second, "none"
 
 // reconcile ends the jobs of this host whose workflows were terminated, in Temporal's own interface
-// for instance: that runs no code, so nobody else records it. It has to see so twice, because a
-// job that goes on after its end has its new workflow a moment later.
+// for instance: that runs no code, so nobody else records it. It gives back those whose workflows are
+// lost. It has to see so twice, because a job that goes on after its end has its new workflow a moment later.
 func (w *Worker) reconcile() {
 	seen := map[string]string{} // runs by job
 	for {
@@ -340,30 +344,23 @@ func (w *Worker) reconcile() {
 		if err != nil {
 			continue // next time
 		}
-		now := map[string]string{}
+		now, open := map[string]string{}, w.sessions()
 		for _, j := range list {
 			d, err := w.describe(w.ctx, j.ID, "") // one of this machine's own engine is not found
-			if info := d.GetWorkflowExecutionInfo(); err == nil && info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_TERMINATED {
+			switch info := d.GetWorkflowExecutionInfo(); {
+			case err == nil && info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_TERMINATED:
 				now[j.ID] = info.GetExecution().GetRunId()
+			case errors.As(err, new(*serviceerror.NotFound)) && open[j.ID] != nil: // the server is an empty one
+				now[j.ID] = noRun
 			}
 			if run := now[j.ID]; run != "" && run == seen[j.ID] {
-				w.leave(j.ID, jobs.ErrStopped)
-				_, _ = w.record(w.ctx, End{Job: j.ID, Code: jobs.Cancelled, Why: w.terminated(j.ID, run)}) // else next time
+				if w.leave(j.ID, jobs.ErrStopped); run != noRun {
+					_, _ = w.record(w.ctx, End{Job: j.ID, Code: jobs.Cancelled, Why: w.terminated(j.ID, run)}) // else next time
+				}
 			}
 		}
 		seen = now
 	}
-}
-
-// terminated is why the workflow of a job was terminated, by a person or by the server.
-func (w *Worker) terminated(id, run string) string {
-	why := "its workflow was terminated in Temporal"
-	if last := w.history(w.ctx, id, run, false, enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT); last.HasNext() {
-		if ev, err := last.Next(); err == nil && ev.GetWorkflowExecutionTerminatedEventAttributes().GetReason() != "" {
-			why += ": " + ev.GetWorkflowExecutionTerminatedEventAttributes().GetReason()
-		}
-	}
-	return why
 }
 
 // session opens a job, or returns it as it is open.

@@ -299,6 +299,17 @@ func (p *past) request(id, from string, o adroit.RetryOptions, base bool) (q adr
 	return q, nil
 }
 
+// terminated is why the workflow of a job was terminated, by a person or by the server.
+func (w *Worker) terminated(id, run string) string {
+	why := "its workflow was terminated in Temporal"
+	if last := w.history(w.ctx, id, run, false, enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT); last.HasNext() {
+		if ev, err := last.Next(); err == nil && ev.GetWorkflowExecutionTerminatedEventAttributes().GetReason() != "" {
+			why += ": " + ev.GetWorkflowExecutionTerminatedEventAttributes().GetReason()
+		}
+	}
+	return why
+}
+
 // thisBuild identifies this program: two builds that decide alike have different ones unless their files
 // are equal. What hosts do is of no build: one data directory has one store.
 var thisBuild = sync.OnceValues(func() (string, error) {
