@@ -236,7 +236,7 @@ func (r *remote) Jobs(ctx context.Context, o adroit.ListOptions) ([]adroit.JobSu
 	if err != nil {
 		return nil, problem.AsError(err)
 	}
-	polling, err := r.t.hosts(ctx, 0)
+	polling, err := r.t.hosts(ctx, firstPoll(known))
 	if err != nil {
 		return nil, problem.AsError(err)
 	}

@@ -377,17 +377,25 @@ func (t *Cluster) byHost(ctx context.Context) (map[string][]string, error) {
 	return known, err
 }
 
-// everyHost is each host that polls or has jobs.
+// everyHost is each host that polls or has jobs. The first one may begin at this moment.
 func (t *Cluster) everyHost(ctx context.Context) ([]string, error) {
-	hosts, err := t.hosts(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
 	known, err := t.byHost(ctx)
 	if err != nil {
 		return nil, err
 	}
+	hosts, err := t.hosts(ctx, firstPoll(known))
+	if err != nil {
+		return nil, err
+	}
 	return each(ctx, t, hosts, known)
+}
+
+// firstPoll bounds the wait for the poll of a worker that has just begun, where no host is known.
+func firstPoll[T any](known map[string]T) time.Duration {
+	if len(known) > 0 {
+		return 0
+	}
+	return 2 * time.Second
 }
 
 // each is each host that polls, which may have jobs that were never started, or has jobs. None is an error.
