@@ -109,7 +109,14 @@ func (rt *Runtime) startElsewhere(ctx context.Context, m *jobs.Manager, j *jobs.
 		if err != nil {
 			return err
 		}
-		if held(now) || now.Status != before.Status || !now.Updated.Equal(before.Updated) {
+		begun := now.Status != before.Status || !now.Updated.Equal(before.Updated) || held(now) && now.Status != jobs.Queued
+		for ev, err := range m.Store.Events(ctx, j.ID, 0, false) {
+			if begun || err != nil || !held(now) { // a lease comes before a place, or before the wait for one
+				break
+			}
+			begun = ev.Kind == event.JobQueued
+		}
+		if begun {
 			break
 		}
 		select {
