@@ -153,7 +153,7 @@ func (c *Support) visit(up int, name, dir string, deps bool, old map[string]*dir
 	if d.why != "" {
 		return d.why
 	}
-	if why := foreign(dir, &st); why != "" {
+	if why := foreign(dir, "", &st); why != "" {
 		return why
 	}
 	for ino, n := range d.linked {
@@ -171,12 +171,15 @@ func (c *Support) visit(up int, name, dir string, deps bool, old map[string]*dir
 
 // foreign explains why the kernel could not copy a file up: its owner is not known in the
 // command's user namespace, which has one user and one group.
-func foreign(p string, st *unix.Stat_t) string {
-	if int(st.Uid) != os.Geteuid() || int(st.Gid) != os.Getegid() {
-		return fmt.Sprintf("%s belongs to another user or group (%d:%d)", p, st.Uid, st.Gid)
+func foreign(dir, name string, st *unix.Stat_t) string {
+	if int(st.Uid) != euid || int(st.Gid) != egid {
+		return fmt.Sprintf("%s belongs to another user or group (%d:%d)", filepath.Join(dir, name), st.Uid, st.Gid)
 	}
 	return ""
 }
+
+// Asked once: a system call for each file would be half of the cost of a large tree.
+var euid, egid = os.Geteuid(), os.Getegid()
 
 // readOverlayDir reads the entries of a directory, which is open unless that was refused. deps is
 // set in directories of dependencies, where hard links among files are common and not written to.
@@ -187,7 +190,6 @@ func readOverlayDir(fd int, dir string, deps bool) *dirState {
 	}
 	names, _ := readNames(fd) // in part, if that is what can be read
 	for _, n := range names {
-		p := filepath.Join(dir, n)
 		if n == ".git" {
 			continue // it is not below the overlay
 		}
@@ -195,7 +197,7 @@ func readOverlayDir(fd int, dir string, deps bool) *dirState {
 		if st == nil {
 			continue
 		}
-		if d.why = foreign(p, st); d.why != "" {
+		if d.why = foreign(dir, n, st); d.why != "" {
 			return d
 		}
 		switch st.Mode & unix.S_IFMT {
@@ -213,7 +215,7 @@ func readOverlayDir(fd int, dir string, deps bool) *dirState {
 			}
 		case unix.S_IFCHR:
 			if st.Rdev == 0 {
-				d.why = p + " looks like a mark of an overlay"
+				d.why = filepath.Join(dir, n) + " looks like a mark of an overlay"
 				return d
 			}
 		}
