@@ -153,7 +153,7 @@ func TestPodcastEpisodes(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("first episode: exit code %d\n%s", code, out)
 	}
-	if !strings.Contains(out, "2 broken, which the user allows") {
+	if !strings.Contains(out, "2 broken: https://bread.example/11: ") {
 		t.Errorf("the links of the notes are not checked:\n%s", out)
 	}
 	if want := regexp.MustCompile(`episodes/12/: notes.md, chapters.json, transcript.vtt .srt .json .md, social.md, why-rye-sticks.mp3 \(-1[567]\.\d LUFS\), wide.mp4, tall.mp4, square.mp4; feed.xml`); !want.MatchString(out) {
