@@ -45,6 +45,26 @@ type ToolCall struct {
 	PlainText bool `json:"plain,omitempty"`
 }
 
+// Bind returns a result with a value as its artifact.
+func Bind(r tools.Result, name string, value any) (tools.Result, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return tools.Result{}, tools.Fatal(err)
+	}
+	r.Artifacts = map[string]json.RawMessage{name: raw}
+	return r, nil
+}
+
+// WithValue returns a result with a value for workflows.
+func WithValue(r tools.Result, value any) (tools.Result, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return tools.Result{}, tools.Fatal(err)
+	}
+	r.Value = raw
+	return r, nil
+}
+
 // Unchecked lists the checks that must pass before a call is made. Digest identifies everything
 // that the call would make visible to others; passed checks count only for that.
 type Unchecked struct {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -44,12 +45,8 @@ func keep(_ context.Context, _ *tools.Env, in todoInput) (tools.Result, error) {
 			now = "; now: " + text
 		}
 	}
-	list, err := json.Marshal(append([]item{}, in.Items...))
-	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
 	count := fmt.Sprintf("%d of %d done", done, len(in.Items))
-	return tools.Result{Text: count, Summary: count + now, Artifacts: map[string]json.RawMessage{"todo": list}}, nil
+	return turn.Bind(tools.Result{Text: count, Summary: count + now}, "todo", append([]item{}, in.Items...))
 }
 
 // A TodoItem is a task on the list that an agent keeps.

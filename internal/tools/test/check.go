@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/exhaustion"
 	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -117,17 +118,13 @@ func list(env *tools.Env, all []checker) (tools.Result, error) {
 	if f, ok := tests(env); ok {
 		found = append(found, f)
 	}
-	b, err := json.Marshal(found)
-	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
 	var lines []string
 	for _, f := range found {
 		lines = append(lines, fmt.Sprintf("%s: %s (%s)", f.Check, f.Command, f.Tool))
 	}
 	text := strings.Join(lines, "\n")
 	text = cmp.Or(text, "Neither here nor one directory below is anything to check that is known: no go.mod, Cargo.toml, package.json with scripts, or settings of Python's tools.")
-	return tools.Result{Text: text, Summary: fmt.Sprintf("%d checks", len(found)), Artifacts: map[string]json.RawMessage{"checks": b}}, nil
+	return turn.Bind(tools.Result{Text: text, Summary: fmt.Sprintf("%d checks", len(found))}, "checks", found)
 }
 
 // tests is the check that run_tests does, if there are any tests.

@@ -127,17 +127,9 @@ func run(ctx context.Context, env *tools.Env, in runInput) (tools.Result, error)
 }
 
 func bind(r testResult, text string) (tools.Result, error) {
-	b, err := json.Marshal(r)
+	res, err := turn.Bind(tools.Result{Text: text, Failed: !r.OK(), Summary: r.Headline()}, "test_result", r)
 	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
-	value, err := json.Marshal(turn.CommandResult{Code: r.code, TimedOut: r.timed})
-	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
-	res := tools.Result{
-		Value: value, Text: text, Failed: !r.OK(), Summary: r.Headline(),
-		Artifacts: map[string]json.RawMessage{"test_result": b},
+		return tools.Result{}, err
 	}
 	switch {
 	case r.None:
@@ -145,7 +137,7 @@ func bind(r testResult, text string) (tools.Result, error) {
 	case r.Unavailable && r.Failed == 0:
 		res.Inconclusive = tools.CannotCheck
 	}
-	return res, nil
+	return turn.WithValue(res, turn.CommandResult{Code: r.code, TimedOut: r.timed})
 }
 
 // run runs one project's tests. The exit code has the last word: output that

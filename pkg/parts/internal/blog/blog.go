@@ -22,6 +22,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/markdown"
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/site"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -91,11 +92,7 @@ func content(env *tools.Env) string {
 
 // result binds a value to an artifact.
 func result(text, name string, value any) (tools.Result, error) {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return tools.Result{}, tools.Fatal(fmt.Errorf("encoding the artifact %s: %w", name, err))
-	}
-	return tools.Result{Text: text, Artifacts: map[string]json.RawMessage{name: raw}}, nil
+	return turn.Bind(tools.Result{Text: text}, name, value)
 }
 
 // sectionKey is a title by which artifacts and sections are found.

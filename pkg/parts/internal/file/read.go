@@ -149,15 +149,7 @@ func list(ctx context.Context, env *tools.Env, in listInput) (tools.Result, erro
 		b.WriteString(spelling.PathLine(e.Name) + "\n")
 		listed.Files = append(listed.Files, e.Name)
 	}
-	value, err := json.Marshal(listed)
-	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
-	files := "files"
-	if len(entries) == 1 {
-		files = "file"
-	}
-	sum := fmt.Sprintf("%d %s", len(entries), files)
+	sum := spelling.Plural(len(entries), "file")
 	switch {
 	case len(entries) == 0:
 		b.WriteString("no file matches\n")
@@ -165,7 +157,7 @@ func list(ctx context.Context, env *tools.Env, in listInput) (tools.Result, erro
 		sum = "more than " + sum
 		fmt.Fprintf(&b, "[%s: narrow by dir or glob]\n", sum)
 	}
-	return tools.Result{Text: b.String(), Summary: sum, Value: value}, nil
+	return turn.WithValue(tools.Result{Text: b.String(), Summary: sum}, listed)
 }
 
 // deleteInput is the input of delete_file.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -190,16 +191,12 @@ func (c Config) prDiff() tools.Tool {
 			return tools.Result{}, err
 		}
 		text := rootfs.Visible(strings.ToValidUTF8(string(b), "\uFFFD"))
-		raw, err := json.Marshal(text[:min(len(text), mostDiff)])
-		if err != nil {
-			return tools.Result{}, tools.Fatal(err)
-		}
 		const most = 24_000
-		r := tools.Result{Text: text, Summary: fmt.Sprintf("#%d, %d files, +%d -%d", p.Number, p.Files, p.Added, p.Removed), Artifacts: map[string]json.RawMessage{"pr_diff": raw}}
+		r := tools.Result{Text: text, Summary: fmt.Sprintf("#%d, %d files, +%d -%d", p.Number, p.Files, p.Added, p.Removed)}
 		if len(text) > most {
 			r.Text = fmt.Sprintf("%s\n[%d of %d bytes shown; the files are in the workspace if the branch is checked out]\n", strings.ToValidUTF8(text[:most], ""), most, len(text))
 		}
-		return r, nil
+		return turn.Bind(r, "pr_diff", text[:min(len(text), mostDiff)])
 	}, "pr_diff")
 }
 
@@ -428,12 +425,8 @@ func line(s string) string { return strings.Join(strings.Fields(shown(s, 300)), 
 // result shows text, and binds v as an artifact if name is not empty.
 func result(text, summary, name string, v any) (tools.Result, error) {
 	r := tools.Result{Text: shown(text, mostText) + "\n", Summary: summary}
-	if name != "" {
-		raw, err := json.Marshal(v)
-		if err != nil {
-			return r, tools.Fatal(err)
-		}
-		r.Artifacts = map[string]json.RawMessage{name: raw}
+	if name == "" {
+		return r, nil
 	}
-	return r, nil
+	return turn.Bind(r, name, v)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/guard/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -102,12 +103,7 @@ func valued(r tools.Result, err error, commit string) (tools.Result, error) {
 	if err != nil {
 		return r, err
 	}
-	raw, err := json.Marshal(commit)
-	if err != nil {
-		return r, tools.Fatal(err)
-	}
-	r.Value = raw
-	return r, nil
+	return turn.WithValue(r, commit)
 }
 
 // pushInput is the input of github_pr_push. All of it is required, so that the question shows it

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -54,14 +55,7 @@ func diff(ctx context.Context, env *tools.Env, in diffInput) (tools.Result, erro
 		return tools.Result{}, err
 	}
 	text += added
-	b, err := json.Marshal(strings.ToValidUTF8(text, "\uFFFD"))
-	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
-	r := tools.Result{
-		Text: cut(text, "name paths to see the rest"), Summary: counts(text),
-		Artifacts: map[string]json.RawMessage{"git_diff": b},
-	}
+	r := tools.Result{Text: cut(text, "name paths to see the rest"), Summary: counts(text)}
 	switch {
 	case text == "" && o.From == "HEAD" && in.Since == "":
 		r.Text = "Nothing differs."
@@ -71,7 +65,7 @@ func diff(ctx context.Context, env *tools.Env, in diffInput) (tools.Result, erro
 	if note := innerRepositories(ctx, env); note != "" {
 		r.Text = strings.TrimRight(r.Text, "\n") + "\n" + note
 	}
-	return r, nil
+	return turn.Bind(r, "git_diff", strings.ToValidUTF8(text, "\uFFFD"))
 }
 
 func counts(diff string) string {

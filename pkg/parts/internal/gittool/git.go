@@ -19,6 +19,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -203,21 +204,15 @@ func log(ctx context.Context, env *tools.Env, in logInput) (tools.Result, error)
 			b.WriteString("    " + strings.ReplaceAll(c.Body, "\n", "\n    ") + "\n")
 		}
 	}
-	summary := "1 commit"
-	if len(commits) > 1 {
-		summary = fmt.Sprintf("%d commits", len(commits))
+	res := tools.Result{Text: cut(b.String(), "ask for fewer"), Summary: spelling.Plural(len(commits), "commit")}
+	if env.MaxValueBytes <= 0 {
+		return res, nil
 	}
-	res := tools.Result{Text: cut(b.String(), "ask for fewer"), Summary: summary}
-	if env.MaxValueBytes > 0 {
-		var list []logged
-		for _, c := range commits {
-			list = append(list, logged{c.Hash, c.Subject})
-		}
-		if res.Value, err = json.Marshal(list); err != nil {
-			return tools.Result{}, tools.Fatal(err)
-		}
+	var list []logged
+	for _, c := range commits {
+		list = append(list, logged{c.Hash, c.Subject})
 	}
-	return res, nil
+	return turn.WithValue(res, list)
 }
 
 // statusInput is the input of git_status: there is nothing to say.
@@ -258,11 +253,7 @@ func status(ctx context.Context, env *tools.Env, _ statusInput) (tools.Result, e
 	if len(hidden) > 0 {
 		fmt.Fprintf(&b, "[Not compared, since no tool may read them: %s. To git, in a command, they look changed.]\n", strings.Join(hidden, ", "))
 	}
-	value, err := json.Marshal(s)
-	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
-	return tools.Result{Text: b.String() + innerRepositories(ctx, env), Summary: sum, Value: value}, nil
+	return turn.WithValue(tools.Result{Text: b.String() + innerRepositories(ctx, env), Summary: sum}, s)
 }
 
 // removeHidden removes the files from s that git reports as changed only because they are

@@ -13,6 +13,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/guard/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -111,11 +112,7 @@ func commit(ctx context.Context, env *tools.Env, in commitInput) (tools.Result, 
 		return tools.Result{}, explain(err)
 	}
 	text := fmt.Sprintf("%.10s %s", c.Hash, c.Subject)
-	hash, err := json.Marshal(c.Hash)
-	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
-	return tools.Result{Text: "Committed as " + text, Summary: text, Value: hash}, nil
+	return turn.WithValue(tools.Result{Text: "Committed as " + text, Summary: text}, c.Hash)
 }
 
 // ready refuses what git would refuse in words that help less.
@@ -246,24 +243,16 @@ func continueOperation(ctx context.Context, env *tools.Env, _ struct{}) (tools.R
 	if before.Operation != "" {
 		done = before.Operation + " continued to its end"
 	}
-	value, err := json.Marshal(after)
-	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
-	return tools.Result{Text: done + ": " + spelling.List(before.Files, 20), Summary: done, Value: value}, nil
+	return turn.WithValue(tools.Result{Text: done + ": " + spelling.List(before.Files, 20), Summary: done}, after)
 }
 
 // conflicts is the result where files are still in conflict, in git's own words.
 func conflicts(m *git.Merging, why string) (tools.Result, error) {
-	value, err := json.Marshal(m)
-	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
 	var b strings.Builder
 	for _, name := range m.Files {
 		fmt.Fprintf(&b, "CONFLICT (content): Merge conflict in %s\n", name)
 	}
-	return tools.Result{Failed: true, Text: b.String() + why, Summary: why, Value: value}, nil
+	return turn.WithValue(tools.Result{Failed: true, Text: b.String() + why, Summary: why}, m)
 }
 
 // marker is the number of the first line that marks a conflict, 0 if there is none.

@@ -31,6 +31,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/site"
@@ -246,11 +247,7 @@ type published struct {
 }
 
 func (p published) result(words string) (tools.Result, error) {
-	raw, err := json.Marshal(p)
-	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
-	return tools.Result{Text: words, Artifacts: map[string]json.RawMessage{"published": raw}}, nil
+	return turn.Bind(tools.Result{Text: words}, "published", p)
 }
 
 // readInput is the input of read_site.

@@ -17,12 +17,14 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/html"
+
 	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/fetch"
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/markdown"
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/site"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"golang.org/x/net/html"
 )
 
 //go:embed link_check.md
@@ -268,11 +270,7 @@ func report(list []verdict, more int) (tools.Result, error) {
 	if more > 0 {
 		head += fmt.Sprintf("; %d more were not checked: no more than %d are at once", more, mostLinks)
 	}
-	v, err := json.Marshal(list)
-	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
-	return tools.Result{Text: head + "\n" + b.String(), Failed: bad+more > 0, Summary: head + first, Artifacts: map[string]json.RawMessage{"link_report": v}}, nil
+	return turn.Bind(tools.Result{Text: head + "\n" + b.String(), Failed: bad+more > 0, Summary: head + first}, "link_report", list)
 }
 
 // strs collects the texts in a JSON value, in order.

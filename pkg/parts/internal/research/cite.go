@@ -24,6 +24,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/parts/internal/research/calendar"
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/fetch"
@@ -89,12 +90,8 @@ func (d *webTools) cite(_ context.Context, env *tools.Env, in citeInput) (tools.
 }
 
 func cited(list []citation, c citation, how string) (tools.Result, error) {
-	v, err := json.Marshal(list)
-	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
 	text := fmt.Sprintf("%s %s [%d]; %s so far:\n%s", c.Title, how, c.Number, fetch.Count(len(list), "citation"), references(list))
-	return tools.Result{Text: text, Summary: fmt.Sprintf("[%d] %s", c.Number, c.Title), Artifacts: map[string]json.RawMessage{"citations": v}}, nil
+	return turn.Bind(tools.Result{Text: text, Summary: fmt.Sprintf("[%d] %s", c.Number, c.Title)}, "citations", list)
 }
 
 // references lists citations as the end of a Markdown text has them.
@@ -158,14 +155,9 @@ func (d *webTools) listLinks(_ context.Context, env *tools.Env, in linksInput) (
 	}
 	res := tools.Result{Text: b.String(), Summary: fetch.Count(len(found), "link")}
 	if in.Query == "" { // a part of them is not what the artifact stands for
-		v, err := json.Marshal(found)
-		if err != nil {
-			return tools.Result{}, tools.Fatal(err)
-		}
-		res.Artifacts = map[string]json.RawMessage{"links": v}
-	} else {
-		res.Artifacts = map[string]json.RawMessage{}
+		return turn.Bind(res, "links", found)
 	}
+	res.Artifacts = map[string]json.RawMessage{}
 	return res, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/fetch"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -127,11 +128,7 @@ func (f *feed) result(in feedInput, from time.Time, old bool) (tools.Result, err
 	if all > len(found) {
 		fmt.Fprintf(&b, "\n\n%d more; raise limit, or narrow by since or query.", all-len(found))
 	}
-	v, err := json.Marshal(found)
-	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
-	return tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s of %s", fetch.Count(len(found), "item"), spelling.Clip(f.title, 60)), Artifacts: map[string]json.RawMessage{"feed_items": v}}, nil
+	return turn.Bind(tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s of %s", fetch.Count(len(found), "item"), spelling.Clip(f.title, 60))}, "feed_items", found)
 }
 
 // since reads a point in time: a date, a time, or so many hours, days or weeks ago.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/fetch"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -103,11 +104,7 @@ func (d *webTools) search(ctx context.Context, env *tools.Env, in searchInput) (
 			b.WriteString("\n   " + h.Snippet)
 		}
 	}
-	v, err := json.Marshal(hits)
-	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
-	return tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s for %q", fetch.Count(len(hits), "result"), spelling.Clip(in.Query, 60)), Artifacts: map[string]json.RawMessage{"search_results": v}}, nil
+	return turn.Bind(tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s for %q", fetch.Count(len(hits), "result"), spelling.Clip(in.Query, 60))}, "search_results", hits)
 }
 
 // readHits reads the answer of an engine, without what has no usable address.

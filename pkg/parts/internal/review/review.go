@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -100,19 +101,12 @@ func findings(ctx context.Context, env *tools.Env, in findingsInput) (tools.Resu
 	if in.Findings == nil {
 		in.Findings = []reviewFinding{} // none is a list, too
 	}
-	b, err := json.Marshal(in.Findings)
-	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
-	r := tools.Result{
-		Text: in.text(), Summary: tally(in.Findings),
-		Artifacts: map[string]json.RawMessage{"findings": b},
-	}
+	r := tools.Result{Text: in.text(), Summary: tally(in.Findings)}
 	if faults != nil {
 		r.Failed = true
 		r.Text = fmt.Sprintf("Reported: %s. Not reported, since these places do not exist:\n- %s\nLook the lines up with read_file and report these alone, with add.", r.Summary, wrong)
 	}
-	return r, nil
+	return turn.Bind(r, "findings", in.Findings)
 }
 
 // reported are the findings of earlier calls.

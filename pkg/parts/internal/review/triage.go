@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -55,10 +56,6 @@ func triage(_ context.Context, env *tools.Env, in triagedItem) (tools.Result, er
 	if in.Files == nil {
 		in.Files = []likelyCause{}
 	}
-	b, err := json.Marshal(in)
-	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
 	sum := fmt.Sprintf("%s %s in %s, confidence %s", in.Severity, in.Kind, in.Area, in.Confidence)
-	return tools.Result{Text: sum + "\nNext: " + in.NextStep, Summary: sum, Artifacts: map[string]json.RawMessage{"triage": b}}, nil
+	return turn.Bind(tools.Result{Text: sum + "\nNext: " + in.NextStep, Summary: sum}, "triage", in)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -248,11 +249,10 @@ func runGiven(ctx context.Context, env *tools.Env, in rerunInput, list string) (
 		dir := env.Files.Dir()
 		r.Facts, r.Files, r.Installs = problem.Facts(dir, in.Command, out.Text), problem.Files(dir, out.Text), problem.InstallsIn(dir, out.Text)
 	}
-	b, err := json.Marshal(r)
+	res, err = turn.Bind(res, "run", r)
 	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
+		return tools.Result{}, err
 	}
-	res.Artifacts = map[string]json.RawMessage{"run": b}
 	return valued(res, out, env.MaxValueBytes)
 }
 

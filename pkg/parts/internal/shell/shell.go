@@ -117,12 +117,7 @@ func valued(res tools.Result, o *process.Output, most int) (tools.Result, error)
 	if most > 0 {
 		c.Output, c.Dropped = o.Whole(most)
 	}
-	b, err := json.Marshal(c)
-	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
-	res.Value = b
-	return res, nil
+	return turn.WithValue(res, c)
 }
 
 // show renders a command that has ended or still runs for the model. A command that

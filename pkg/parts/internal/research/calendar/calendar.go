@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/fetch"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -262,11 +263,7 @@ func (c *calendar) result(in input, what string) (tools.Result, error) {
 	for _, note := range c.notes {
 		b.WriteString("\n\nNote: " + note + ".")
 	}
-	v, err := json.Marshal(shown)
-	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
-	return tools.Result{Text: b.String(), Summary: fetch.Count(n, "event"), Artifacts: map[string]json.RawMessage{"calendar_events": v}}, nil
+	return turn.Bind(tools.Result{Text: b.String(), Summary: fetch.Count(n, "event")}, "calendar_events", shown)
 }
 
 // hours renders the time of an event, without its first day.
