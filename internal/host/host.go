@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/system/exhaustion"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -262,10 +263,7 @@ func (h Host) trees() flow.Route {
 			if json.Unmarshal(out, &j) != nil {
 				return "", nil
 			}
-			text := fmt.Sprintf("%d files brought back", len(j.Paths))
-			if len(j.Paths) == 1 {
-				text = "1 file brought back"
-			}
+			text := spelling.Plural(len(j.Paths), "file") + " brought back"
 			if len(j.Conflicts) > 0 {
 				text += fmt.Sprintf(", %d in conflict: %s", len(j.Conflicts), j.ConflictList())
 			}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/calling/schema"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/turn"
 )
 
@@ -507,11 +508,7 @@ func (c Criterion) uncertain(s *State) string {
 	if c.Artifact != "diff" || json.Unmarshal(s.Value(turn.UncertainChanges), &paths) != nil || len(paths) == 0 {
 		return ""
 	}
-	more := ""
-	if n := len(paths); n > 5 {
-		paths, more = paths[:5], fmt.Sprintf(" and %d more", n-5)
-	}
-	return fmt.Sprintf("; %s%s changed while a command ran, which does not show who changed it, and does not count: make changes with the tools for files, or with commands at sandbox level full or bubblewrap", strings.Join(paths, ", "), more)
+	return fmt.Sprintf("; %s changed while a command ran, which does not show who changed it, and does not count: make changes with the tools for files, or with commands at sandbox level full or bubblewrap", spelling.List(paths, 5))
 }
 
 // all judges the cheap parts first: checks cost time and are run only when

@@ -9,6 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/host"
 	"github.com/adroit-run/adroit/internal/lsp"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -100,10 +101,7 @@ func words(found []tools.Diagnostic, more int, err error) (verdict, short string
 		short = "no new diagnostics"
 		b.WriteString("No new diagnostics.")
 	default:
-		short = fmt.Sprintf("%d new diagnostics", len(found))
-		if len(found) == 1 {
-			short = "1 new diagnostic"
-		}
+		short = spelling.Plural(len(found), "new diagnostic")
 		b.WriteString("New diagnostics, not there before this change:\n")
 		for i, d := range found {
 			if i == mostAppeared {

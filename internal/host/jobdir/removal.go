@@ -268,14 +268,7 @@ func Describe(all []ledger.Waiting) string {
 	for _, w := range all {
 		paths, dirs = append(paths, w.Paths...), append(dirs, w.Dir)
 	}
-	what, more := "1 file", ""
-	if n := len(paths); n > 1 {
-		what = fmt.Sprintf("%d files", n)
-	}
-	if n := len(paths) - mostWaiting; n > 0 {
-		paths, more = paths[:mostWaiting], fmt.Sprintf(" and %d more", n)
-	}
-	return fmt.Sprintf("%s in %s (%s%s)", what, strings.Join(dirs, ", "), strings.Join(spelling.PathLines(paths), ", "), more)
+	return fmt.Sprintf("%s in %s (%s)", spelling.Plural(len(paths), "file"), strings.Join(dirs, ", "), spelling.List(spelling.PathLines(paths), mostWaiting))
 }
 
 // Waiting lists the changes of commands of a job, and of its sub-agents in their copies, that are

@@ -79,10 +79,13 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Plural writes n and the noun that fits it.
+// Plural writes n and the noun that fits it. A y at the noun's end follows a consonant.
 func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
+	}
+	if stem, ok := strings.CutSuffix(noun, "y"); ok {
+		return strconv.Itoa(n) + " " + stem + "ies"
 	}
 	return strconv.Itoa(n) + " " + noun + "s"
 }

@@ -46,16 +46,10 @@ func NotTakenBack(what []string) string {
 }
 
 func listed(what string, names []string) string {
-	const most = 8
-	n := len(names)
-	if n == 0 {
+	if len(names) == 0 {
 		return ""
 	}
-	what += strings.Join(spelling.PathLines(names[:min(n, most)]), ", ")
-	if n > most {
-		what += fmt.Sprintf(" and %d more", n-most)
-	}
-	return what
+	return what + spelling.List(spelling.PathLines(names), 8)
 }
 
 // Traits are a file's or directory's properties beside content and permissions. They are not

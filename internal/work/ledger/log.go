@@ -23,6 +23,7 @@ import (
 	"github.com/adroit-run/adroit/internal/system/exhaustion"
 	"github.com/adroit-run/adroit/internal/system/lock"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 )
 
 // undoStep and a number is the step that an Undo's own changes are noted under.
@@ -519,20 +520,16 @@ func (s Stale) List() string {
 		what  string
 		paths []string
 	}{{"changed", s.Changed}, {"deleted", s.Deleted}, {"undone by the user, so as before your changes", s.Undone}} {
-		list := k.paths
-		if len(list) == 0 {
+		if len(k.paths) == 0 {
 			continue
 		}
-		list, more := slices.Clone(list), ""
+		list := slices.Clone(k.paths)
 		for i, p := range list {
 			if strings.ContainsFunc(p, func(r rune) bool { return !strconv.IsPrint(r) }) {
 				list[i] = strconv.Quote(p)
 			}
 		}
-		if n := len(list) - mostNamed; n > 0 {
-			list, more = list[:mostNamed], fmt.Sprintf(" and %d more", n)
-		}
-		parts = append(parts, k.what+": "+strings.Join(list, ", ")+more)
+		parts = append(parts, k.what+": "+spelling.List(list, mostNamed))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/system/lock"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
@@ -336,11 +337,8 @@ func (r *Report) Unjoined() []string {
 
 func list(all []ledger.Skipped) string {
 	var out []string
-	for _, c := range all[:min(len(all), maxListed)] {
+	for _, c := range all {
 		out = append(out, c.Path+" ("+c.Reason+")")
 	}
-	if n := len(all) - len(out); n > 0 {
-		out = append(out, fmt.Sprintf("and %d more", n))
-	}
-	return strings.Join(out, ", ")
+	return strings.Join(spelling.First(out, maxListed), ", ")
 }

@@ -2,15 +2,15 @@ package process
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/spelling"
-	"golang.org/x/sys/unix"
 )
 
 // addGitFile protects a file named .git, which names its git directory. Git rewrites those of
@@ -281,10 +281,7 @@ func (p *protection) leftNote() string {
 	if len(p.left) == 0 {
 		return ""
 	}
-	names := spelling.PathLines(p.left[:min(len(p.left), maxNotes)])
-	if n := len(p.left) - len(names); n > 0 {
-		names = append(slices.Clip(names), fmt.Sprintf("and %d more", n))
-	}
+	names := spelling.First(spelling.PathLines(p.left), maxNotes)
 	return "made or changed since a command began whose process was killed, perhaps by it, and obeyed by git, agents, editors or other programs outside of the sandbox: " + strings.Join(names, ", ")
 }
 

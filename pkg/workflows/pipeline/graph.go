@@ -179,10 +179,10 @@ func (s *Step) notes() []string {
 		out = append(out, "until "+describe(s.Until))
 	}
 	if s.Max > 0 {
-		out = append(out, "at most "+several(s.Max, "run", "runs"))
+		out = append(out, "at most "+spelling.Plural(s.Max, "run"))
 	}
 	if n := s.Retries.Attempts; n > 0 {
-		out = append(out, several(n, "retry", "retries"))
+		out = append(out, spelling.Plural(n, "retry"))
 	}
 	if s.Timeout > 0 {
 		out = append(out, "timeout "+s.Timeout.String())

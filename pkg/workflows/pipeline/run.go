@@ -169,7 +169,7 @@ func (x *run) rounds(s *Step, row *Row) (outcome, error) {
 				return o, nil
 			}
 			output := o.output
-			o = failed("after %s, %s", several(x.counts[s.ID], "round", "rounds"), why)
+			o = failed("after %s, %s", spelling.Plural(x.counts[s.ID], "round"), why)
 			o.output = output
 		}
 		if x.counts[s.ID] >= s.Max {

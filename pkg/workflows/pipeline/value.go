@@ -122,13 +122,6 @@ func quote(s string) json.RawMessage {
 	return b
 }
 
-func several(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
-}
-
 // A condition asks about one value: that of a variable, or what became of a
 // step. One of Is, Not and Where is set beside Var or Step; or All or Any is
 // alone.

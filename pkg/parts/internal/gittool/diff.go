@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -83,11 +84,7 @@ func counts(diff string) string {
 			removed++
 		}
 	}
-	noun := "files"
-	if files == 1 {
-		noun = "file"
-	}
-	return fmt.Sprintf("%d %s +%d -%d", files, noun, added, removed)
+	return fmt.Sprintf("%s +%d -%d", spelling.Plural(files, "file"), added, removed)
 }
 
 // showInput is the input of git_show.

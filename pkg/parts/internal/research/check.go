@@ -266,7 +266,7 @@ func report(list []verdict, more int) (tools.Result, error) {
 			fmt.Fprintf(&b, "moved: %s now leads to %s\n", spelling.Clip(v.URL, 300), spelling.Clip(v.Final, 300))
 		}
 	}
-	head := fmt.Sprintf("%s checked: %d good, %d broken", fetch.Count(len(list), "link"), len(list)-bad, bad)
+	head := fmt.Sprintf("%s checked: %d good, %d broken", spelling.Plural(len(list), "link"), len(list)-bad, bad)
 	if more > 0 {
 		head += fmt.Sprintf("; %d more were not checked: no more than %d are at once", more, mostLinks)
 	}

@@ -24,6 +24,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/parts/internal/research/calendar"
@@ -90,7 +91,7 @@ func (d *webTools) cite(_ context.Context, env *tools.Env, in citeInput) (tools.
 }
 
 func cited(list []citation, c citation, how string) (tools.Result, error) {
-	text := fmt.Sprintf("%s %s [%d]; %s so far:\n%s", c.Title, how, c.Number, fetch.Count(len(list), "citation"), references(list))
+	text := fmt.Sprintf("%s %s [%d]; %s so far:\n%s", c.Title, how, c.Number, spelling.Plural(len(list), "citation"), references(list))
 	return turn.Bind(tools.Result{Text: text, Summary: fmt.Sprintf("[%d] %s", c.Number, c.Title)}, "citations", list)
 }
 
@@ -151,9 +152,9 @@ func (d *webTools) listLinks(_ context.Context, env *tools.Env, in linksInput) (
 		fmt.Fprintf(&b, "- %s: %s\n", l.Name, l.URL)
 	}
 	if len(found) == 0 {
-		fmt.Fprintf(&b, "None of %s fits. There are: %s\n", fetch.Count(len(all), "link"), strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+		fmt.Fprintf(&b, "None of %s fits. There are: %s\n", spelling.Plural(len(all), "link"), strings.Join(slices.Sorted(maps.Keys(all)), ", "))
 	}
-	res := tools.Result{Text: b.String(), Summary: fetch.Count(len(found), "link")}
+	res := tools.Result{Text: b.String(), Summary: spelling.Plural(len(found), "link")}
 	if in.Query == "" { // a part of them is not what the artifact stands for
 		return turn.Bind(res, "links", found)
 	}

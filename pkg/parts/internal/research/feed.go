@@ -96,7 +96,7 @@ func (f *feed) result(in feedInput, from time.Time, old bool) (tools.Result, err
 	all := len(found)
 	found = found[:min(limit, all)]
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", f.title, fetch.Count(len(f.items), "item"))
+	fmt.Fprintf(&b, "%s: %s", f.title, spelling.Plural(len(f.items), "item"))
 	if f.link != "" {
 		fmt.Fprintf(&b, " (%s)", f.link)
 	}
@@ -111,7 +111,7 @@ func (f *feed) result(in feedInput, from time.Time, old bool) (tools.Result, err
 		fmt.Fprintf(&b, "%d of them fit since and query.\n", all)
 	}
 	if undated > 0 {
-		fmt.Fprintf(&b, "%s without a time left out; leave out since to see them.\n", fetch.Count(undated, "item"))
+		fmt.Fprintf(&b, "%s without a time left out; leave out since to see them.\n", spelling.Plural(undated, "item"))
 	}
 	for i, it := range found {
 		fmt.Fprintf(&b, "\n%d. %s", i+1, it.Title)
@@ -128,7 +128,7 @@ func (f *feed) result(in feedInput, from time.Time, old bool) (tools.Result, err
 	if all > len(found) {
 		fmt.Fprintf(&b, "\n\n%d more; raise limit, or narrow by since or query.", all-len(found))
 	}
-	return turn.Bind(tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s of %s", fetch.Count(len(found), "item"), spelling.Clip(f.title, 60))}, "feed_items", found)
+	return turn.Bind(tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s of %s", spelling.Plural(len(found), "item"), spelling.Clip(f.title, 60))}, "feed_items", found)
 }
 
 // since reads a point in time: a date, a time, or so many hours, days or weeks ago.

@@ -53,7 +53,7 @@ func (d *webTools) fetchPage(ctx context.Context, env *tools.Env, in pageInput) 
 	parts := pages(text, pageSize)
 	page := cmp.Or(in.Page, 1)
 	if page > len(parts) {
-		return tools.Result{}, fmt.Errorf("%s has %s only", fetch.Redacted(a.URL), fetch.Count(len(parts), "page"))
+		return tools.Result{}, fmt.Errorf("%s has %s only", fetch.Redacted(a.URL), spelling.Plural(len(parts), "page"))
 	}
 	var b strings.Builder
 	if title != "" {

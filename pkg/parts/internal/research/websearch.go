@@ -93,7 +93,7 @@ func (d *webTools) search(ctx context.Context, env *tools.Env, in searchInput) (
 	}
 	hits = hits[:min(len(hits), limit)]
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s for %q\n", fetch.Count(len(hits), "result"), in.Query)
+	fmt.Fprintf(&b, "%s for %q\n", spelling.Plural(len(hits), "result"), in.Query)
 	for i, h := range hits {
 		fmt.Fprintf(&b, "\n%d. %s", i+1, h.Title)
 		if h.Date != "" {
@@ -104,7 +104,7 @@ func (d *webTools) search(ctx context.Context, env *tools.Env, in searchInput) (
 			b.WriteString("\n   " + h.Snippet)
 		}
 	}
-	return turn.Bind(tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s for %q", fetch.Count(len(hits), "result"), spelling.Clip(in.Query, 60))}, "search_results", hits)
+	return turn.Bind(tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s for %q", spelling.Plural(len(hits), "result"), spelling.Clip(in.Query, 60))}, "search_results", hits)
 }
 
 // readHits reads the answer of an engine, without what has no usable address.

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -146,11 +147,7 @@ func tally(list []reviewFinding) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n[s], s))
 		}
 	}
-	noun := "findings"
-	if len(list) == 1 {
-		noun = "finding"
-	}
-	return fmt.Sprintf("%d %s: %s", len(list), noun, strings.Join(parts, ", "))
+	return spelling.Plural(len(list), "finding") + ": " + strings.Join(parts, ", ")
 }
 
 // A length is the number of lines of a file, -1 if they were too many to count.

@@ -244,7 +244,7 @@ func (c *calendar) result(in input, what string) (tools.Result, error) {
 	name := in.Zone
 	name = cmp.Or(name, "UTC")
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s from %s to %s (%s)\n", what, fetch.Count(n, "event"), c.here.wall(c.from).Format("2006-01-02 15:04"), c.here.wall(c.to).Format("2006-01-02 15:04"), name)
+	fmt.Fprintf(&b, "%s: %s from %s to %s (%s)\n", what, spelling.Plural(n, "event"), c.here.wall(c.from).Format("2006-01-02 15:04"), c.here.wall(c.to).Format("2006-01-02 15:04"), name)
 	shown := []map[string]any{}
 	for _, e := range found {
 		begin, end := c.here.wall(e.Start), c.here.wall(e.End)
@@ -263,7 +263,7 @@ func (c *calendar) result(in input, what string) (tools.Result, error) {
 	for _, note := range c.notes {
 		b.WriteString("\n\nNote: " + note + ".")
 	}
-	return turn.Bind(tools.Result{Text: b.String(), Summary: fetch.Count(n, "event")}, "calendar_events", shown)
+	return turn.Bind(tools.Result{Text: b.String(), Summary: spelling.Plural(n, "event")}, "calendar_events", shown)
 }
 
 // hours renders the time of an event, without its first day.

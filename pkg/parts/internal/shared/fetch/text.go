@@ -12,10 +12,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/adroit-run/adroit/internal/text/lazyregexp"
-	"github.com/adroit-run/adroit/internal/text/spelling"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/charset"
+
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 )
 
 // Configured lists configured names for an error or a hint.
@@ -84,17 +85,6 @@ func OneLine(s string, n int) string {
 		return r
 	}, s)
 	return spelling.Clip(strings.Join(strings.Fields(s), " "), n)
-}
-
-// Count is a number with its noun.
-func Count(n int, noun string) string {
-	switch {
-	case n == 1:
-		return "1 " + noun
-	case strings.HasSuffix(noun, "y"):
-		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 const (
