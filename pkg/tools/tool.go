@@ -25,6 +25,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"slices"
 	"strings"
@@ -433,6 +434,16 @@ func (m Metadata) Prose(md string) Metadata {
 	m.Description = strings.Join(strings.Fields(first), " ")
 	m.UsageHint = strings.Join(strings.Fields(rest), " ")
 	return m
+}
+
+// ProseIn is [Metadata.Prose] of the file NAME.md in a folder, as a rule an embed.FS with the files
+// of a package's tools. It panics without that file.
+func (m Metadata) ProseIn(folder fs.ReadFileFS) Metadata {
+	md, err := folder.ReadFile(m.Name + ".md")
+	if err != nil {
+		panic(err)
+	}
+	return m.Prose(string(md))
 }
 
 // A Taint describes what a result carries into a conversation. A job that has seen

@@ -3,7 +3,6 @@ package control
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,24 +27,17 @@ type query struct {
 	Limit int    `json:"limit,omitempty" jsonschema:"minimum=1,maximum=20,description=Default 10"`
 }
 
-var (
-	//go:embed remember.md
-	rememberProse string
-	//go:embed recall.md
-	recallProse string
-)
-
 // Remember is the tool remember.
 var Remember = tools.New(tools.Metadata{
 	Name: "remember", Category: "utility", Effect: tools.Idempotent, Optionality: tools.Optional, Uses: []string{memory.JobTaint},
 	Examples: []tools.Example{{Note: "how tests are run", Args: json.RawMessage(`{"text":"Run the tests with make fast; make test needs a database.","kind":"command","file":"Makefile"}`)}},
-}.Prose(rememberProse), remember)
+}.ProseIn(descriptions), remember)
 
 // Recall is the tool recall.
 var Recall = tools.New(tools.Metadata{
 	Name: "recall", Category: "utility", Effect: tools.Pure, Optionality: tools.Optional,
 	Examples: []tools.Example{{Note: "how tests are run", Args: json.RawMessage(`{"query":"run tests"}`)}},
-}.Prose(recallProse), recall)
+}.ProseIn(descriptions), recall)
 
 var errNone = errors.New("nothing is remembered here")
 

@@ -3,7 +3,6 @@ package control
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,14 +24,11 @@ type resultInput struct {
 	Search string `json:"search,omitempty" jsonschema:"description=Only lines that match"`
 }
 
-//go:embed read_result.md
-var resultProse string
-
 // ReadResult is the tool read_result.
 var ReadResult = tools.New(tools.Metadata{
 	Name: "read_result", Category: "utility", Effect: tools.Pure, Optionality: tools.Optional,
 	Examples: []tools.Example{{Note: "what went wrong", Args: json.RawMessage(`{"id":"3fa9c2d1e07b","search":"error:"}`)}},
-}.Prose(resultProse), read)
+}.ProseIn(descriptions), read)
 
 const (
 	usualLines = 200
@@ -102,14 +98,11 @@ type describeInput struct {
 	Name string `json:"name" jsonschema:"minLength=1,description=The tool"`
 }
 
-//go:embed describe_tool.md
-var describeProse string
-
 // Describe is the tool describe_tool.
 var Describe = tools.New(tools.Metadata{
 	Name: "describe_tool", Category: "utility", Effect: tools.Pure, Optionality: tools.Optional, Consumes: []string{DescriptionsArtifact},
 	Examples: []tools.Example{{Note: "how to call it", Args: json.RawMessage(`{"name":"git_blame"}`)}},
-}.Prose(describeProse), describe)
+}.ProseIn(descriptions), describe)
 
 func describe(_ context.Context, env *tools.Env, in describeInput) (tools.Result, error) {
 	raw := env.Artifacts.Value(DescriptionsArtifact)

@@ -10,7 +10,7 @@ package control
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +21,9 @@ import (
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
+
+//go:embed *.md
+var descriptions embed.FS
 
 // input of read_skill.
 type skillInput struct {
@@ -35,14 +38,11 @@ type skillInfo struct {
 	Files map[string]string `json:"files,omitempty"` // by path below the skill's folder
 }
 
-//go:embed read_skill.md
-var skillProse string
-
 // ReadSkill is the tool read_skill.
 var ReadSkill = tools.New(tools.Metadata{
 	Name: "read_skill", Category: "utility", Effect: tools.Pure, Optionality: tools.Optional, Consumes: []string{"skills"},
 	Examples: []tools.Example{{Note: "its instructions", Args: json.RawMessage(`{"name":"release-notes"}`)}},
-}.Prose(skillProse), skillRead)
+}.ProseIn(descriptions), skillRead)
 
 func skillRead(_ context.Context, env *tools.Env, in skillInput) (tools.Result, error) {
 	raw := env.Artifacts.Value("skills")
@@ -88,14 +88,11 @@ type input struct {
 	Evidence string `json:"evidence,omitempty" jsonschema:"deprecated,description=What shows that it works"`
 }
 
-//go:embed finish.md
-var prose string
-
 // Finish is the tool finish.
 var Finish = tools.New(tools.Metadata{
 	Name: "finish", Category: "utility", Effect: tools.Pure,
 	Examples: []tools.Example{{Note: "after the tests passed", Args: json.RawMessage(`{"summary":"Totals are rounded once per cart; 14 tests pass."}`)}},
-}.Prose(prose), finish)
+}.ProseIn(descriptions), finish)
 
 func finish(_ context.Context, _ *tools.Env, in input) (tools.Result, error) {
 	sum := strings.TrimSpace(in.Summary)
@@ -115,13 +112,10 @@ type subagentInput struct {
 	Task  string `json:"task" jsonschema:"minLength=1,description=What to do and what to report"`
 }
 
-//go:embed spawn_agent.md
-var subagentProse string
-
 // Spawn is the tool spawn_agent.
 var Spawn = tools.New(tools.Metadata{
 	Name: "spawn_agent", Category: "utility", Needs: tools.Think, Optionality: tools.Optional,
 	Examples: []tools.Example{{Note: "look something up", Args: json.RawMessage(`{"agent":"researcher","task":"Find out which versions of Go have the package iter. Report the first one, with the address of the page that says so."}`)}},
-}.Prose(subagentProse), func(context.Context, *tools.Env, subagentInput) (tools.Result, error) {
+}.ProseIn(descriptions), func(context.Context, *tools.Env, subagentInput) (tools.Result, error) {
 	return tools.Result{}, errors.New("no agent may be spawned here; it takes a job of an agent whose file says under spawn which ones")
 })

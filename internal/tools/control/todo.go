@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -21,14 +20,11 @@ type item struct {
 	Status  string `json:"status" jsonschema:"enum=pending,enum=in_progress,enum=completed"`
 }
 
-//go:embed todo.md
-var todoProse string
-
 // Todo is the tool todo.
 var Todo = tools.New(tools.Metadata{
 	Name: "todo", Category: "utility", Effect: tools.Pure, Optionality: tools.Optional, Produces: []string{"todo"},
 	Examples: []tools.Example{{Note: "the first of two has begun", Args: json.RawMessage(`{"items":[{"content":"Round once per cart","status":"in_progress"},{"content":"Test three lines of 0.333","status":"pending"}]}`)}},
-}.Prose(todoProse), keep)
+}.ProseIn(descriptions), keep)
 
 func keep(_ context.Context, _ *tools.Env, in todoInput) (tools.Result, error) {
 	done, now := 0, ""

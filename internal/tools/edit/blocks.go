@@ -2,7 +2,6 @@ package edit
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,15 +17,12 @@ type BlocksInput struct {
 	Blocks string `json:"blocks" jsonschema:"description=Blocks; each is the path then <<<<<<< SEARCH then the old lines then ======= then the new lines then >>>>>>> REPLACE; every marker on a line of its own"`
 }
 
-//go:embed edit_blocks.md
-var blocksProse string
-
 // Blocks is the tool edit_blocks: search/replace blocks for any number of
 // files, all or none.
 var Blocks = previewed(withTouches(tools.New(tools.Metadata{
 	Name: "edit_blocks", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe,
 	Examples: []tools.Example{{Note: "one block", Args: json.RawMessage(`{"blocks":"cart.go\n<<<<<<< SEARCH\n\tsum := 0\n=======\n\ttotal := 0\n>>>>>>> REPLACE\n"}`)}},
-}.Prose(blocksProse), blocks), blockNames), (*plan).blocks)
+}.ProseIn(descriptions), blocks), blockNames), (*plan).blocks)
 
 func blocks(_ context.Context, env *tools.Env, in BlocksInput) (tools.Result, error) {
 	p := newPlan(env.Files)

@@ -3,7 +3,6 @@ package edit
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"fmt"
 	"maps"
 	"slices"
@@ -103,9 +102,6 @@ func Instead(own map[string]Format) func(model string) map[string][]string {
 	}
 }
 
-//go:embed edit_long_file.md
-var longProse string
-
 // longFrom is the least number of lines of a file for which Long is meant.
 const longFrom = 300
 
@@ -116,7 +112,7 @@ var Long = previewed(tools.New(tools.Metadata{
 	Name: "edit_long_file", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe, Paths: []string{"path"},
 	Optionality: tools.Conditional, When: fmt.Sprintf("the file has more than %d lines", longFrom),
 	Examples: File.Examples[:1],
-}.Prose(longProse), func(ctx context.Context, env *tools.Env, in longInput) (tools.Result, error) {
+}.ProseIn(descriptions), func(ctx context.Context, env *tools.Env, in longInput) (tools.Result, error) {
 	r, err := edit(ctx, env, Input{Path: in.Path, Old: in.Old, New: in.New})
 	if err == nil {
 		return r, nil

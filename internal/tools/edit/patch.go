@@ -2,7 +2,6 @@ package edit
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -17,14 +16,11 @@ type PatchInput struct {
 	Patch string `json:"patch" jsonschema:"description=*** Begin Patch then per file *** Update File: path and its places each begun by @@ or *** Add File: path or *** Delete File: path then *** End Patch"`
 }
 
-//go:embed apply_patch.md
-var patchProse string
-
 // Patch is the tool apply_patch. It takes a unified diff too.
 var Patch = previewed(withTouches(tools.New(tools.Metadata{
 	Name: "apply_patch", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe,
 	Examples: []tools.Example{{Note: "change a line", Args: json.RawMessage(`{"patch":"*** Begin Patch\n*** Update File: cart.go\n@@ func Total(ps []int) int {\n-\tsum := 0\n+\ttotal := 0\n \tfor _, p := range ps {\n*** End Patch\n"}`)}},
-}.Prose(patchProse), patch), patchNames), (*plan).patch)
+}.ProseIn(descriptions), patch), patchNames), (*plan).patch)
 
 func patch(_ context.Context, env *tools.Env, in PatchInput) (tools.Result, error) {
 	p := newPlan(env.Files)

@@ -15,7 +15,7 @@ package edit
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,12 +23,16 @@ import (
 	"path"
 	"strings"
 
+	"github.com/aymanbagabas/go-udiff"
+
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
-	"github.com/aymanbagabas/go-udiff"
 )
+
+//go:embed *.md
+var descriptions embed.FS
 
 // A plan is a change of several files. All of it is decided before anything is written:
 // if a part does not fit, no file changes.
@@ -410,9 +414,6 @@ type Piece struct {
 	All bool   `json:"all,omitempty" jsonschema:"deprecated"`
 }
 
-//go:embed edit_file.md
-var prose string
-
 // File is the tool edit_file. It is not safe to repeat: after "a" became "aa",
 // there is an "a" again.
 var File = previewed(tools.New(tools.Metadata{
@@ -421,7 +422,7 @@ var File = previewed(tools.New(tools.Metadata{
 		{Note: "rename", Args: json.RawMessage(`{"path":"cart.go","old":"\tsum := 0\n","new":"\ttotal := 0\n"}`)},
 		{Note: "two places", Args: json.RawMessage(`{"path":"cart.go","edits":[{"old":"\tsum := 0\n","new":"\ttotal := 0\n"},{"old":"return sum","new":"return total"}]}`)},
 	},
-}.Prose(prose), edit), (*plan).pieces)
+}.ProseIn(descriptions), edit), (*plan).pieces)
 
 func edit(_ context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	p := newPlan(env.Files)
@@ -461,15 +462,12 @@ type ReplayInput struct {
 	Diff string `json:"diff" jsonschema:"description=Unified diff"`
 }
 
-//go:embed replay_fix.md
-var replayProse string
-
 // Replay is the tool replay_fix. Unlike apply_patch it takes no place for the one
 // that is meant unless all lines of it are there as in the diff.
 var Replay = withTouches(tools.New(tools.Metadata{
 	Name: "replay_fix", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe,
 	Examples: []tools.Example{{Args: json.RawMessage(`{"diff":"--- a/cart.go\n+++ b/cart.go\n@@ -1,2 +1,2 @@\n package cart\n-var a = c\n+var a = b\n"}`)}},
-}.Prose(replayProse), replay), replayNames)
+}.ProseIn(descriptions), replay), replayNames)
 
 func replayNames(args json.RawMessage) []string {
 	var in ReplayInput

@@ -3,7 +3,6 @@ package test
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,9 +23,6 @@ type checkInput struct {
 	Check string `json:"check,omitempty" jsonschema:"enum=format,enum=lint,enum=types,enum=build"`
 }
 
-//go:embed run_check.md
-var checkProse string
-
 // Check is the tool run_check. It runs what the project has set up, and never
 // what a model writes. Without an argument it binds the artifact checks: what
 // there is, tests included, as a list of a [projectCheck] each.
@@ -36,7 +32,7 @@ var Check = tools.New(tools.Metadata{
 	Proves: "the project's own check passes", ProvesWith: []string{"check"},
 	Examples: []tools.Example{{Note: "go vet, eslint, ruff …", Args: json.RawMessage(`{"check":"lint"}`)}},
 	Timeout:  limit + 30*time.Second,
-}.Prose(checkProse), check).Lacks(func(env *tools.Env, args json.RawMessage) string {
+}.ProseIn(descriptions), check).Lacks(func(env *tools.Env, args json.RawMessage) string {
 	var in checkInput
 	all, err := checkers(env.Files)
 	if json.Unmarshal(args, &in) != nil || err != nil || in.Check == "" || slices.ContainsFunc(all, func(c checker) bool { return c.kind == in.Check }) {
@@ -268,9 +264,6 @@ func missingModule(out string) bool {
 // formatInput is the input of format_code.
 type formatInput struct{}
 
-//go:embed format_code.md
-var formatProse string
-
 // Format is the tool format_code. It does what the check format of run_check
 // wants, by the same program.
 var Format = tools.New(tools.Metadata{
@@ -278,7 +271,7 @@ var Format = tools.New(tools.Metadata{
 	Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent, RunsCode: true,
 	Examples: []tools.Example{{Args: json.RawMessage(`{}`)}},
 	Timeout:  limit + 30*time.Second,
-}.Prose(formatProse), format)
+}.ProseIn(descriptions), format)
 
 func format(ctx context.Context, env *tools.Env, _ formatInput) (tools.Result, error) {
 	all, err := checkers(env.Files)

@@ -12,7 +12,7 @@ package test
 import (
 	"bytes"
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,8 +38,8 @@ type runInput struct {
 	Filter string `json:"filter,omitempty" jsonschema:"description=Only tests whose name matches"`
 }
 
-//go:embed run_tests.md
-var prose string
+//go:embed *.md
+var descriptions embed.FS
 
 // Run is the tool run_tests. It binds the artifact test_result whether tests
 // pass or not.
@@ -50,7 +50,7 @@ var Run = tools.New(tools.Metadata{
 	Proves:   "the project's tests pass",
 	Examples: []tools.Example{{Note: "everything", Args: json.RawMessage(`{}`)}},
 	Timeout:  limit + 30*time.Second,
-}.Prose(prose), run).Lacks(func(env *tools.Env, _ json.RawMessage) string {
+}.ProseIn(descriptions), run).Lacks(func(env *tools.Env, _ json.RawMessage) string {
 	if found, err := Find(env.Files, configured(env)); err == nil && len(found) == 0 {
 		return noTests
 	}

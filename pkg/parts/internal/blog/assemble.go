@@ -3,7 +3,6 @@ package blog
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,9 +31,6 @@ type frame struct {
 	Outro       string   `json:"outro" jsonschema:"minLength=1,maxLength=2000,description=A last paragraph with what to take away or do"`
 }
 
-//go:embed assemble_content.md
-var assembleProse string
-
 // Assemble is the tool assemble_content. It uses what calls before it have
 // made, so that it is not run beside them.
 var Assemble = tools.New(tools.Metadata{
@@ -44,7 +40,7 @@ var Assemble = tools.New(tools.Metadata{
 		{Note: "with intro, outro and transitions", Args: json.RawMessage(`{}`)},
 		{Note: "with an intro of your own", Args: json.RawMessage(`{"intro":"Last week our build stood still for a day."}`)},
 	},
-}.Prose(assembleProse), assemble)
+}.ProseIn(descriptions), assemble)
 
 func assemble(ctx context.Context, env *tools.Env, in assembleInput) (tools.Result, error) {
 	plan, planned := artifact[postOutline](env, "outline")

@@ -13,7 +13,7 @@ package blog
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +27,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/site"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
+
+//go:embed *.md
+var descriptions embed.FS
 
 // An styleAnalysis is the artifact "analysis": what a request asks for.
 type styleAnalysis struct {
@@ -114,14 +117,11 @@ type analyzeInput struct {
 	Prompt string `json:"prompt" jsonschema:"minLength=1,description=The request as the user made it"`
 }
 
-//go:embed analyze_prompt.md
-var analyzeProse string
-
 // Analyze is the tool analyze_prompt.
 var Analyze = tools.New(tools.Metadata{
 	Name: "analyze_prompt", Category: "content", Needs: tools.Think, Optionality: tools.Optional, Produces: []string{"analysis"},
 	Examples: []tools.Example{{Note: "a long request", Args: json.RawMessage(`{"prompt":"A newsletter on our release, the meetup in May and three links on durable execution"}`)}},
-}.Prose(analyzeProse), func(ctx context.Context, env *tools.Env, in analyzeInput) (tools.Result, error) {
+}.ProseIn(descriptions), func(ctx context.Context, env *tools.Env, in analyzeInput) (tools.Result, error) {
 	if strings.TrimSpace(in.Prompt) == "" {
 		return tools.Result{}, errors.New("prompt is empty: pass the user's request")
 	}
@@ -146,15 +146,12 @@ type outlineInput struct {
 	Words    int      `json:"words,omitempty" jsonschema:"description=Length of the post"`
 }
 
-//go:embed generate_outline.md
-var outlineProse string
-
 // Outline is the tool generate_outline.
 var Outline = tools.New(tools.Metadata{
 	Name: "generate_outline", Category: "content", Needs: tools.Think, Optionality: tools.Optional,
 	Uses: []string{"analysis", "citations"}, Produces: []string{"outline"},
 	Examples: []tools.Example{{Note: "after an analysis", Args: json.RawMessage(`{"topic":"Durable agents on one machine","words":1200}`)}},
-}.Prose(outlineProse), func(ctx context.Context, env *tools.Env, in outlineInput) (tools.Result, error) {
+}.ProseIn(descriptions), func(ctx context.Context, env *tools.Env, in outlineInput) (tools.Result, error) {
 	data := map[string]any{"Topic": quoted(in.Topic), "Wanted": in.Sections, "Words": in.Words, "Analysis": "", "Sources": sources(env)}
 	if a, ok := artifact[styleAnalysis](env, "analysis"); ok {
 		raw, err := json.Marshal(a)
@@ -207,15 +204,12 @@ type reviewFault struct {
 	Fix   string `json:"fix" jsonschema:"description=What to do"`
 }
 
-//go:embed review_content.md
-var reviewProse string
-
 // Check is the tool review_content.
 var Check = tools.New(tools.Metadata{
 	Name: "review_content", Category: "content", Needs: tools.Think, Effect: tools.Idempotent, Optionality: tools.Optional,
 	Consumes: []string{"content"}, Uses: []string{"analysis", "citations"}, Produces: []string{"review"},
 	Examples: []tools.Example{{Note: "all of it", Args: json.RawMessage(`{}`)}},
-}.Prose(reviewProse), func(ctx context.Context, env *tools.Env, in reviewInput) (tools.Result, error) {
+}.ProseIn(descriptions), func(ctx context.Context, env *tools.Env, in reviewInput) (tools.Result, error) {
 	text := content(env)
 	data := map[string]any{"Content": quoted(text), "Focus": quoted(in.Focus), "Analysis": quoted(string(env.Artifacts.Value("analysis"))), "Sources": sources(env)}
 	got, err := typed[postReview](ctx, env, "review", data, nil)
@@ -278,9 +272,6 @@ type expandInput struct {
 	Words    int    `json:"words,omitempty" jsonschema:"description=Rough length"`
 }
 
-//go:embed expand_section.md
-var expandProse string
-
 // Expand is the tool expand_section. Each section is an artifact of its own,
 // so that calls beside each other do not get in each other's way and a second
 // call replaces that section alone.
@@ -291,7 +282,7 @@ var Expand = tools.New(tools.Metadata{
 		{Note: "one of the outline", Args: json.RawMessage(`{"section":"Why jobs die"}`)},
 		{Note: "once more, shorter", Args: json.RawMessage(`{"section":"Why jobs die","notes":"Drop the history.","words":150}`)},
 	},
-}.Prose(expandProse), expand)
+}.ProseIn(descriptions), expand)
 
 func expand(ctx context.Context, env *tools.Env, in expandInput) (tools.Result, error) {
 	plan, planned := artifact[postOutline](env, "outline")

@@ -3,7 +3,6 @@ package blog
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -195,16 +194,13 @@ const (
 // postFile is the name of the post in the folder.
 const postFile = "post.md"
 
-//go:embed save_post.md
-var saveProse string
-
 // Save is the tool save_post.
 var Save = func() tools.Tool {
 	t := tools.New(tools.Metadata{
 		Name: "save_post", Category: "content", Needs: tools.Read | tools.Write, Effect: tools.Idempotent, Optionality: tools.Optional,
 		Paths: []string{"dir"}, Consumes: []string{"content"}, Uses: []string{"social", "published"}, Produces: []string{savedName, "social"},
 		Examples: []tools.Example{{Note: "all there is", Args: json.RawMessage(`{"dir":"drafts/journals"}`)}},
-	}.Prose(saveProse), savePost)
+	}.ProseIn(descriptions), savePost)
 	t.Touches = func(args json.RawMessage) []string {
 		var in saveInput
 		if json.Unmarshal(args, &in) != nil || in.Dir == "" {
@@ -305,16 +301,13 @@ type announcement struct {
 	Text    string `json:"text" jsonschema:"minLength=1,description=The post"`
 }
 
-//go:embed generate_social_posts.md
-var socialProse string
-
 // Social is the tool generate_social_posts. What it returns keeps to the
 // networks' limits, whatever the model wrote.
 var Social = tools.New(tools.Metadata{
 	Name: "generate_social_posts", Category: "content", Needs: tools.Think, Effect: tools.Idempotent, Optionality: tools.Optional,
 	Consumes: []string{"content"}, Uses: []string{"show_notes", "published"}, Produces: []string{"social"},
 	Examples: []tools.Example{{Note: "two networks", Args: json.RawMessage(`{"networks":["mastodon","x"],"url":"https://example.com/blog/durable-agents"}`)}},
-}.Prose(socialProse), social)
+}.ProseIn(descriptions), social)
 
 func social(ctx context.Context, env *tools.Env, in socialInput) (tools.Result, error) {
 	if in.URL == "" {

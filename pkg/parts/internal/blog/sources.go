@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/yuin/goldmark/ast"
+
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/fetch"
@@ -20,7 +21,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/outputs"
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/site"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/yuin/goldmark/ast"
 )
 
 // A citedSource is an entry of the artifact "citations", which cite makes.
@@ -265,9 +265,6 @@ func clip(list []string, most int) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-//go:embed check_post.md
-var checkProse string
-
 // checkInput is the input of check_post.
 type checkInput struct {
 	Of string `json:"of,omitempty" jsonschema:"enum=content,description=content: the post itself; default: the saved files too"`
@@ -279,7 +276,7 @@ var CheckPost = tools.New(tools.Metadata{
 	Uses:     []string{"content", "citations", outputs.FigureFamily, ownFigures, "social", "published", savedName, folderName},
 	Proves:   "the post has its sources and images, and its files are there",
 	Examples: []tools.Example{{Note: "all of it", Args: json.RawMessage(`{}`)}},
-}.Prose(checkProse), func(_ context.Context, env *tools.Env, in checkInput) (tools.Result, error) {
+}.ProseIn(descriptions), func(_ context.Context, env *tools.Env, in checkInput) (tools.Result, error) {
 	text := content(env)
 	if text == "" {
 		return tools.Result{}, errors.New("there is no content yet: write it with write_content or assemble_content")
@@ -352,15 +349,12 @@ const (
 	longest  = 500
 )
 
-//go:embed write_content.md
-var writeProse string
-
 // Write is the tool write_content. It changes what later calls are given, so
 // that it is not run beside them.
 var Write = tools.New(tools.Metadata{
 	Name: "write_content", Category: "content", Effect: tools.Idempotent, Uses: []string{"citations", outputs.FigureFamily}, Produces: []string{"content", "announcement", ownFigures},
 	Examples: []tools.Example{{Note: "a short post", Args: json.RawMessage(`{"title":"We moved","text":"Our office is now at the harbour.\n\nCome and see us.","short":true}`)}},
-}.Prose(writeProse), func(_ context.Context, env *tools.Env, in writeInput) (tools.Result, error) {
+}.ProseIn(descriptions), func(_ context.Context, env *tools.Env, in writeInput) (tools.Result, error) {
 	text := strings.TrimSpace(in.Text)
 	if text == "" {
 		return tools.Result{}, errors.New("text is empty: pass the whole post")

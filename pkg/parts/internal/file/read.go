@@ -7,7 +7,7 @@ package file
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -19,6 +19,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
+//go:embed *.md
+var descriptions embed.FS
+
 // readInput is the input of read_file.
 type readInput struct {
 	Path  string `json:"path"`
@@ -26,14 +29,11 @@ type readInput struct {
 	Lines int    `json:"lines,omitempty" jsonschema:"description=How many; default 300"`
 }
 
-//go:embed read_file.md
-var readProse string
-
 // Read is the tool read_file.
 var Read = tools.New(tools.Metadata{
 	Name: "read_file", Category: "code", Needs: tools.Read, Paths: []string{"path"},
 	Examples: []tools.Example{{Note: "lines 41 to 80", Args: json.RawMessage(`{"path":"cart.go","from":41,"lines":40}`)}},
-}.Prose(readProse), read)
+}.ProseIn(descriptions), read)
 
 const (
 	pageLines = 300
@@ -121,14 +121,11 @@ type listInput struct {
 	Dir  string `json:"dir,omitempty" jsonschema:"description=Where"`
 }
 
-//go:embed list_files.md
-var listProse string
-
 // List is the tool list_files.
 var List = tools.New(tools.Metadata{
 	Name: "list_files", Category: "code", Needs: tools.Read, Paths: []string{"dir"},
 	Examples: []tools.Example{{Note: "all Go files", Args: json.RawMessage(`{"glob":"**/*.go"}`)}},
-}.Prose(listProse), list)
+}.ProseIn(descriptions), list)
 
 const mostFiles = 400
 
@@ -165,14 +162,11 @@ type deleteInput struct {
 	Path string `json:"path"`
 }
 
-//go:embed delete_file.md
-var deleteProse string
-
 // Delete is the tool delete_file.
 var Delete = tools.New(tools.Metadata{
 	Name: "delete_file", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe, Paths: []string{"path"},
 	Examples: []tools.Example{{Args: json.RawMessage(`{"path":"old.go"}`)}},
-}.Prose(deleteProse), func(_ context.Context, env *tools.Env, in deleteInput) (tools.Result, error) {
+}.ProseIn(descriptions), func(_ context.Context, env *tools.Env, in deleteInput) (tools.Result, error) {
 	return done(spelling.PathLine(in.Path)+" deleted", env.Files.Remove(in.Path))
 })
 
@@ -182,14 +176,11 @@ type moveInput struct {
 	To   string `json:"to"`
 }
 
-//go:embed move_file.md
-var moveProse string
-
 // Move is the tool move_file.
 var Move = tools.New(tools.Metadata{
 	Name: "move_file", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe, Paths: []string{"from", "to"},
 	Examples: []tools.Example{{Note: "rename", Args: json.RawMessage(`{"from":"parse.go","to":"limit.go"}`)}},
-}.Prose(moveProse), func(_ context.Context, env *tools.Env, in moveInput) (tools.Result, error) {
+}.ProseIn(descriptions), func(_ context.Context, env *tools.Env, in moveInput) (tools.Result, error) {
 	return done(spelling.PathLine(in.From)+" is "+spelling.PathLine(in.To)+" now", env.Files.Rename(in.From, in.To))
 })
 

@@ -3,7 +3,6 @@ package file
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,9 +27,6 @@ type WriteInput struct {
 	Content string `json:"content"`
 }
 
-//go:embed write_file.md
-var writeProse string
-
 // Write is the tool write_file. Writing the same content twice is writing it
 // once.
 var Write = func() tools.Tool {
@@ -54,7 +50,7 @@ var writeTool = tools.New(tools.Metadata{
 	Name: "write_file", Category: "code",
 	Needs: tools.Read | tools.Write, Paths: []string{"path"}, Effect: tools.Idempotent,
 	Examples: []tools.Example{{Note: "a new file", Args: json.RawMessage(`{"path":"hello.txt","content":"hello\n"}`)}},
-}.Prose(writeProse), write)
+}.ProseIn(descriptions), write)
 
 func write(_ context.Context, env *tools.Env, in WriteInput) (tools.Result, error) {
 	if strings.ContainsRune(in.Content, 0) {
@@ -152,9 +148,6 @@ type acceptInput struct {
 	Files []turn.HeldFile `json:"files" jsonschema:"minItems=1,maxItems=50"`
 }
 
-//go:embed accept_files.md
-var acceptProse string
-
 // Accept is the tool accept_files: it writes files that a command made and that were kept
 // out of the workspace, since programs outside the sandbox obey them. The loop calls it
 // after the command; what it shows is the text of each.
@@ -163,7 +156,7 @@ var Accept = func() tools.Tool {
 		Name: turn.AcceptFiles, Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Idempotent,
 		Asks:     "a command made what programs outside the sandbox would run or obey, or what a rule asks about",
 		Examples: []tools.Example{{Args: json.RawMessage(`{"files":[{"path":".github/workflows/ci.yml","sha256":"9f86d081"}]}`)}},
-	}.Prose(acceptProse), accept)
+	}.ProseIn(descriptions), accept)
 	t.Touches = func(args json.RawMessage) []string {
 		var in acceptInput
 		_ = json.Unmarshal(args, &in) // the arguments have been validated

@@ -17,7 +17,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -32,6 +32,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
+
+//go:embed *.md
+var descriptions embed.FS
 
 // A Config describes how GitHub is reached.
 type Config struct {
@@ -106,14 +109,14 @@ func (a about) repository() string { return a.Repo }
 
 // tool makes a tool of what f does with the API of the repository that the
 // input names.
-func tool[In interface{ repository() string }](c Config, name, prose, example string, writes tools.Caps,
+func tool[In interface{ repository() string }](c Config, name, example string, writes tools.Caps,
 	f func(ctx context.Context, a *api, in In) (tools.Result, error), produces ...string) tools.Tool {
 	m := tools.Metadata{
 		Name: name, Category: "vcs", Needs: tools.Exec | tools.Net | writes, Effect: tools.Idempotent,
 		Optionality: tools.Conditional, When: "the task is about GitHub",
 		Requires: []string{"gh"}, Produces: produces, Timeout: limit,
 		Examples: []tools.Example{{Args: json.RawMessage(example)}},
-	}.Prose(prose)
+	}.ProseIn(descriptions)
 	if c.TokenEnv == "" {
 		m.Requires = append(m.Requires, "config:github.token_env")
 	}
@@ -125,12 +128,6 @@ func tool[In interface{ repository() string }](c Config, name, prose, example st
 		return f(ctx, a, in)
 	})
 }
-
-//go:embed github_pr_create.md
-var prCreateProse string
-
-//go:embed github_pr_review.md
-var prReviewProse string
 
 // createInput is the input of github_pr_create.
 type createInput struct {
@@ -145,7 +142,7 @@ type createInput struct {
 func (in createInput) repository() string { return in.Repo }
 
 func (c Config) prCreate() tools.Tool {
-	return tool(c, "github_pr_create", prCreateProse, `{"repo":"acme/shop","title":"Round totals per cart","body":"Cents were lost."}`, tools.Publish, func(ctx context.Context, a *api, in createInput) (tools.Result, error) {
+	return tool(c, "github_pr_create", `{"repo":"acme/shop","title":"Round totals per cart","body":"Cents were lost."}`, tools.Publish, func(ctx context.Context, a *api, in createInput) (tools.Result, error) {
 		if err := errors.Join(written("title", in.Title), written("body", in.Body)); err != nil {
 			return tools.Result{}, err
 		}
@@ -200,7 +197,7 @@ type reviewInput struct {
 func (in reviewInput) repository() string { return in.Repo }
 
 func (c Config) prReview() tools.Tool {
-	return tool(c, "github_pr_review", prReviewProse, `{"repo":"acme/shop","number":13,"event":"comment","body":"cart.go:12 loses cents."}`, tools.Publish, func(ctx context.Context, a *api, in reviewInput) (tools.Result, error) {
+	return tool(c, "github_pr_review", `{"repo":"acme/shop","number":13,"event":"comment","body":"cart.go:12 loses cents."}`, tools.Publish, func(ctx context.Context, a *api, in reviewInput) (tools.Result, error) {
 		if err := written("body", in.Body); err != nil {
 			return tools.Result{}, err
 		}
@@ -243,15 +240,6 @@ func written(what, text string) error {
 	return nil
 }
 
-//go:embed github_issue_list.md
-var issueListProse string
-
-//go:embed github_issue_view.md
-var issueViewProse string
-
-//go:embed github_issue_comment.md
-var issueCommentProse string
-
 // issueListInput is the input of github_issue_list.
 type issueListInput struct {
 	State  string `json:"state,omitempty" jsonschema:"enum=open,enum=closed,enum=all,description=Default open"`
@@ -261,7 +249,7 @@ type issueListInput struct {
 }
 
 func (c Config) issueList() tools.Tool {
-	return tool(c, "github_issue_list", issueListProse, `{"labels":"bug"}`, 0, func(ctx context.Context, a *api, in issueListInput) (tools.Result, error) {
+	return tool(c, "github_issue_list", `{"labels":"bug"}`, 0, func(ctx context.Context, a *api, in issueListInput) (tools.Result, error) {
 		in.State = cmp.Or(in.State, "open")
 		in.Limit = cmp.Or(in.Limit, 30)
 		q := url.Values{"state": {in.State}, "per_page": {"100"}}
@@ -299,7 +287,7 @@ type numberInput struct {
 }
 
 func (c Config) issueView() tools.Tool {
-	return tool(c, "github_issue_view", issueViewProse, `{"number":12}`, 0, func(ctx context.Context, a *api, in numberInput) (tools.Result, error) {
+	return tool(c, "github_issue_view", `{"number":12}`, 0, func(ctx context.Context, a *api, in numberInput) (tools.Result, error) {
 		var i issue
 		at := "issues/" + strconv.Itoa(in.Number)
 		if err := a.get(ctx, at, nil, &i); err != nil {
@@ -335,7 +323,7 @@ type commentInput struct {
 func (in commentInput) repository() string { return in.Repo }
 
 func (c Config) issueComment() tools.Tool {
-	return tool(c, "github_issue_comment", issueCommentProse, `{"repo":"acme/shop","number":12,"body":"Fixed by #13."}`, tools.Publish, func(ctx context.Context, a *api, in commentInput) (tools.Result, error) {
+	return tool(c, "github_issue_comment", `{"repo":"acme/shop","number":12,"body":"Fixed by #13."}`, tools.Publish, func(ctx context.Context, a *api, in commentInput) (tools.Result, error) {
 		if err := written("body", in.Body); err != nil {
 			return tools.Result{}, err
 		}

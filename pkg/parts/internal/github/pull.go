@@ -3,7 +3,6 @@ package github
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,15 +18,6 @@ import (
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
-
-//go:embed github_pr_view.md
-var prViewProse string
-
-//go:embed github_pr_diff.md
-var prDiffProse string
-
-//go:embed github_pr_checks.md
-var prChecksProse string
 
 type ref struct {
 	Ref  string `json:"ref"`
@@ -127,7 +117,7 @@ func (a *api) ofBranch(ctx context.Context, branch, state string) (*pull, error)
 }
 
 func (c Config) prView() tools.Tool {
-	return tool(c, "github_pr_view", prViewProse, `{"number":13}`, 0, func(ctx context.Context, a *api, in pullInput) (tools.Result, error) {
+	return tool(c, "github_pr_view", `{"number":13}`, 0, func(ctx context.Context, a *api, in pullInput) (tools.Result, error) {
 		p, err := a.pull(ctx, in.Number)
 		if err != nil {
 			return tools.Result{}, err
@@ -178,7 +168,7 @@ func (c Config) prView() tools.Tool {
 const mostDiff = 1 << 20
 
 func (c Config) prDiff() tools.Tool {
-	return tool(c, "github_pr_diff", prDiffProse, `{"number":13}`, 0, func(ctx context.Context, a *api, in pullInput) (tools.Result, error) {
+	return tool(c, "github_pr_diff", `{"number":13}`, 0, func(ctx context.Context, a *api, in pullInput) (tools.Result, error) {
 		p, err := a.pull(ctx, in.Number)
 		if err != nil {
 			return tools.Result{}, err
@@ -227,7 +217,7 @@ const (
 )
 
 func (c Config) prChecks() tools.Tool {
-	return tool(c, "github_pr_checks", prChecksProse, `{"number":13}`, 0, func(ctx context.Context, a *api, in checksInput) (tools.Result, error) {
+	return tool(c, "github_pr_checks", `{"number":13}`, 0, func(ctx context.Context, a *api, in checksInput) (tools.Result, error) {
 		p, err := a.pull(ctx, in.Number)
 		if err != nil {
 			return tools.Result{}, err

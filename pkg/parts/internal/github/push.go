@@ -2,7 +2,6 @@ package github
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,12 +16,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/guard/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
-
-//go:embed github_pr_checkout.md
-var prCheckoutProse string
-
-//go:embed github_pr_push.md
-var prPushProse string
 
 // origin is the remote that pull requests are on.
 const origin = "origin"
@@ -60,7 +53,7 @@ func (a *api) ownBranch(ctx context.Context, number int) (*pull, error) {
 }
 
 func (c Config) prCheckout() tools.Tool {
-	t := tool(c, "github_pr_checkout", prCheckoutProse, `{"number":13}`, tools.Read|tools.Write, func(ctx context.Context, a *api, in checkoutInput) (tools.Result, error) {
+	t := tool(c, "github_pr_checkout", `{"number":13}`, tools.Read|tools.Write, func(ctx context.Context, a *api, in checkoutInput) (tools.Result, error) {
 		p, err := a.ownBranch(ctx, in.Number)
 		if err != nil {
 			return tools.Result{}, err
@@ -123,7 +116,7 @@ var commitHash = lazyregexp.New(`^[0-9a-f]{7,64}$`)
 const mostCommits = 100
 
 func (c Config) prPush() tools.Tool {
-	t := tool(c, "github_pr_push", prPushProse, `{"repo":"acme/shop","number":13,"branch":"round-totals","commit":"1f0c9a2e4b"}`, tools.Read|tools.Publish, push)
+	t := tool(c, "github_pr_push", `{"repo":"acme/shop","number":13,"branch":"round-totals","commit":"1f0c9a2e4b"}`, tools.Read|tools.Publish, push)
 	t.Effect, t.Requires = tools.Unsafe, append(t.Requires, "git")
 	t.Preview = func(env *tools.Env, args json.RawMessage) string {
 		var in pushInput

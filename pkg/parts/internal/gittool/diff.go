@@ -3,7 +3,6 @@ package gittool
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -21,16 +20,13 @@ type diffInput struct {
 	Staged bool     `json:"staged,omitempty" jsonschema:"description=Only what is staged"`
 }
 
-//go:embed git_diff.md
-var diffProse string
-
 // Diff is the tool git_diff. Its artifact is the whole diff, also where the
 // model sees a part.
 var Diff = tools.New(tools.Metadata{
 	Name: "git_diff", Category: "vcs", Needs: tools.Read | tools.Exec, Paths: []string{"paths"}, Effect: tools.Idempotent, Requires: []string{"git"},
 	Produces: []string{"git_diff"},
 	Examples: []tools.Example{{Note: "one file", Args: json.RawMessage(`{"paths":["cart.go"]}`)}},
-}.Prose(diffProse), diff)
+}.ProseIn(descriptions), diff)
 
 func diff(ctx context.Context, env *tools.Env, in diffInput) (tools.Result, error) {
 	g := git.New(env.Exec).WithGuard(env.Files).Operation()
@@ -93,15 +89,12 @@ type showInput struct {
 	Paths  []string `json:"paths,omitempty" jsonschema:"description=Only these; default all"`
 }
 
-//go:embed git_show.md
-var showProse string
-
 // Show is the tool git_show.
 var Show = tools.New(tools.Metadata{
 	Name: "git_show", Category: "vcs", Optionality: tools.Optional, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent,
 	Paths: []string{"paths"}, Requires: []string{"git"},
 	Examples: []tools.Example{{Args: json.RawMessage(`{"commit":"HEAD~1","paths":["cart.go"]}`)}},
-}.Prose(showProse), show)
+}.ProseIn(descriptions), show)
 
 func show(ctx context.Context, env *tools.Env, in showInput) (tools.Result, error) {
 	in.Commit = cmp.Or(in.Commit, "HEAD")

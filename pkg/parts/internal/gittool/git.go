@@ -10,7 +10,7 @@ package gittool
 import (
 	"cmp"
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +22,9 @@ import (
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
+
+//go:embed *.md
+var descriptions embed.FS
 
 const mostText = 24_000 // bytes of a diff or log shown to the model
 
@@ -65,15 +68,12 @@ type blameInput struct {
 	Lines int    `json:"lines,omitempty" jsonschema:"minimum=1,maximum=500,description=How many; default 100"`
 }
 
-//go:embed git_blame.md
-var blameProse string
-
 // Blame is the tool git_blame.
 var Blame = tools.New(tools.Metadata{
 	Name: "git_blame", Category: "vcs", Optionality: tools.Optional, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent,
 	Paths: []string{"path"}, Requires: []string{"git"},
 	Examples: []tools.Example{{Args: json.RawMessage(`{"path":"cart.go","from":40,"lines":20}`)}},
-}.Prose(blameProse), blame)
+}.ProseIn(descriptions), blame)
 
 func blame(ctx context.Context, env *tools.Env, in blameInput) (tools.Result, error) {
 	in.Lines = cmp.Or(in.Lines, 100)
@@ -100,15 +100,12 @@ type branchInput struct {
 	From string `json:"from,omitempty" jsonschema:"description=Commit a new branch starts at; default HEAD"`
 }
 
-//go:embed git_branch.md
-var branchProse string
-
 // Branch is the tool git_branch. Being on a branch already is no error, so it
 // may be repeated.
 var Branch = tools.New(tools.Metadata{
 	Name: "git_branch", Category: "vcs", Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent, Requires: []string{"git"},
 	Examples: []tools.Example{{Note: "start a branch", Args: json.RawMessage(`{"name":"round-totals"}`)}},
-}.Prose(branchProse), branch)
+}.ProseIn(descriptions), branch)
 
 func branch(ctx context.Context, env *tools.Env, in branchInput) (tools.Result, error) {
 	g := git.New(env.Exec)
@@ -165,14 +162,11 @@ type logInput struct {
 	Max  int    `json:"max,omitempty" jsonschema:"minimum=1,maximum=200,description=How many; default 10"`
 }
 
-//go:embed git_log.md
-var logProse string
-
 // Log is the tool git_log.
 var Log = tools.New(tools.Metadata{
 	Name: "git_log", Category: "vcs", Needs: tools.Read | tools.Exec, Paths: []string{"path"}, Effect: tools.Idempotent, Requires: []string{"git"},
 	Examples: []tools.Example{{Note: "the history of a file", Args: json.RawMessage(`{"path":"cart.go","max":5}`)}},
-}.Prose(logProse), log)
+}.ProseIn(descriptions), log)
 
 // A logged commit is a commit for programs, the newest first.
 type logged struct {
@@ -218,14 +212,11 @@ func log(ctx context.Context, env *tools.Env, in logInput) (tools.Result, error)
 // statusInput is the input of git_status: there is nothing to say.
 type statusInput struct{}
 
-//go:embed git_status.md
-var statusProse string
-
 // Status is the tool git_status.
 var Status = tools.New(tools.Metadata{
 	Name: "git_status", Category: "vcs", Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Requires: []string{"git"},
 	Examples: []tools.Example{{Args: json.RawMessage(`{}`)}},
-}.Prose(statusProse), status)
+}.ProseIn(descriptions), status)
 
 const mostEntries = 300
 

@@ -3,7 +3,6 @@ package gittool
 import (
 	"bytes"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,14 +85,11 @@ type commitInput struct {
 	Paths   []string `json:"paths,omitempty" jsonschema:"description=Files or directories; default what is staged"`
 }
 
-//go:embed git_commit.md
-var commitProse string
-
 // Commit is the tool git_commit.
 var Commit = tools.New(tools.Metadata{
 	Name: "git_commit", Category: "vcs", Needs: tools.Read | tools.Write | tools.Exec, Paths: []string{"paths"}, Requires: []string{"git"},
 	Examples: []tools.Example{{Args: json.RawMessage(`{"message":"Round totals per cart","paths":["cart.go","cart_test.go"]}`)}},
-}.Prose(commitProse), commit)
+}.ProseIn(descriptions), commit)
 
 func commit(ctx context.Context, env *tools.Env, in commitInput) (tools.Result, error) {
 	g := git.New(env.Exec).WithGuard(env.Files).Operation()
@@ -206,15 +202,12 @@ func writeNew(b *strings.Builder, name string, content []byte) {
 	}
 }
 
-//go:embed git_continue.md
-var continueProse string
-
 // Continue is the tool git_continue.
 var Continue = tools.New(tools.Metadata{
 	Name: "git_continue", Category: "vcs", Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Unsafe, Requires: []string{"git"},
 	Asks:     "it commits what was resolved, and goes on with the merge, rebase, cherry-pick or revert",
 	Examples: []tools.Example{{Args: json.RawMessage(`{}`)}},
-}.Prose(continueProse), continueOperation)
+}.ProseIn(descriptions), continueOperation)
 
 func continueOperation(ctx context.Context, env *tools.Env, _ struct{}) (tools.Result, error) {
 	g := git.New(env.Exec).WithGuard(env.Files).Operation()

@@ -2,7 +2,6 @@ package navigate
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,15 +18,12 @@ type nameInput struct {
 	Line int    `json:"line,omitempty"`
 }
 
-//go:embed definition.md
-var definitionProse string
-
 // Definition is the tool definition.
 var Definition = tools.New(tools.Metadata{
 	Name: "definition", Category: "code", Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Paths: []string{"path"},
 	Examples: []tools.Example{{Note: "what a call refers to", Args: json.RawMessage(`{"name":"Total","path":"cart.go","line":12}`)}},
 	Timeout:  2 * patience,
-}.Prose(definitionProse), definition)
+}.ProseIn(descriptions), definition)
 
 func definition(ctx context.Context, env *tools.Env, in nameInput) (tools.Result, error) {
 	c := code{env}

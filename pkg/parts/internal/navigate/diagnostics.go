@@ -2,7 +2,6 @@ package navigate
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,15 +22,12 @@ type diagnosticsInput struct {
 	Path string `json:"path,omitempty"`
 }
 
-//go:embed diagnostics.md
-var diagnosticsProse string
-
 // Diagnostics is the tool diagnostics.
 var Diagnostics = tools.New(tools.Metadata{
 	Name: "diagnostics", Category: "code", Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, RunsCode: true, Paths: []string{"path"},
 	Examples: []tools.Example{{Note: "what is wrong in a file", Args: json.RawMessage(`{"path":"cart.go"}`)}},
 	Timeout:  3 * patience,
-}.Prose(diagnosticsProse), diagnostics)
+}.ProseIn(descriptions), diagnostics)
 
 const (
 	mostJudged   = 50 // files at once

@@ -3,7 +3,6 @@ package navigate
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -349,15 +348,12 @@ func (m *module) named(obj types.Object, name, text string) (spots []tools.Locat
 	return spots
 }
 
-//go:embed references.md
-var referencesProse string
-
 // References is the tool references.
 var References = tools.New(tools.Metadata{
 	Name: "references", Category: "code", Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Paths: []string{"path"},
 	Examples: []tools.Example{{Note: "who calls a function", Args: json.RawMessage(`{"name":"Total"}`)}},
 	Timeout:  2 * patience,
-}.Prose(referencesProse), references)
+}.ProseIn(descriptions), references)
 
 func references(ctx context.Context, env *tools.Env, in nameInput) (tools.Result, error) {
 	c := code{env}

@@ -2,7 +2,6 @@ package navigate
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -18,15 +17,12 @@ type outlineInput struct {
 	Path string `json:"path,omitempty"`
 }
 
-//go:embed outline.md
-var outlineProse string
-
 // Outline is the tool outline.
 var Outline = tools.New(tools.Metadata{
 	Name: "outline", Category: "code", Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Paths: []string{"path"},
 	Examples: []tools.Example{{Note: "a long file", Args: json.RawMessage(`{"path":"cart.go"}`)}},
 	Timeout:  2 * patience,
-}.Prose(outlineProse), outline)
+}.ProseIn(descriptions), outline)
 
 // mostOutlined bounds the files of a folder that are outlined in whole.
 const mostOutlined = 200

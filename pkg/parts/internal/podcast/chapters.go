@@ -2,7 +2,6 @@ package podcast
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,16 +38,13 @@ type chaptersInput struct {
 	Path     string        `json:"path,omitempty" jsonschema:"description=File to write"`
 }
 
-//go:embed set_chapters.md
-var setChaptersProse string
-
 // setChaptersTool is the tool set_chapters.
 var setChaptersTool = tools.New(tools.Metadata{
 	Name: "set_chapters", Category: "content", Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
 	Paths: []string{"path"}, Uses: []string{audioSource, episodeName, transcriptName}, Produces: []string{chaptersName},
 	Examples: []tools.Example{{Note: "two chapters", Args: json.RawMessage(`{"chapters":[{"startTime":0,"title":"Welcome"},{"startTime":62.5,"title":"How bread rises"}],"path":"chapters.json"}`)}},
 	Timeout:  2 * probing,
-}.Prose(setChaptersProse), setChapters)
+}.ProseIn(descriptions), setChapters)
 
 func setChapters(ctx context.Context, env *tools.Env, in chaptersInput) (tools.Result, error) {
 	long, err := length(ctx, env)

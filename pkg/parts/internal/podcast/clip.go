@@ -3,7 +3,6 @@ package podcast
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,9 +46,6 @@ const (
 	maxClips  = 200
 )
 
-//go:embed cut_clip.md
-var clipProse string
-
 // cutClipTool is the tool cut_clip.
 var cutClipTool = tools.New(tools.Metadata{
 	Name: "cut_clip", Category: "content", Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
@@ -58,7 +54,7 @@ var cutClipTool = tools.New(tools.Metadata{
 	Examples: []tools.Example{{Note: "half a minute of sound", Args: json.RawMessage(`{"start":62.5,"end":94,"out":"clips/rye.mp3"}`)},
 		{Note: "for phones", Args: json.RawMessage(`{"start":62.5,"end":94,"out":"clips/rye.mp4","shape":"9:16","title":"Why rye sticks","cover":"cover.jpg"}`)}},
 	Timeout: patience + 3*probing,
-}.Prose(clipProse), cut)
+}.ProseIn(descriptions), cut)
 
 // A cutting is a clip on its way.
 type cutting struct {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha1"
 	"crypto/sha256"
-	_ "embed"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -45,9 +44,6 @@ type feedItem struct {
 	Transcript string `json:"transcript_url,omitempty" jsonschema:"description=Of the transcript"`
 }
 
-//go:embed feed_entry.md
-var feedProse string
-
 // feedEntryTool is the tool feed_entry.
 var feedEntryTool = tools.New(tools.Metadata{
 	Name: "feed_entry", Category: "content", Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
@@ -55,7 +51,7 @@ var feedEntryTool = tools.New(tools.Metadata{
 	Uses: []string{audioSource, episodeName, notesName, masterName, chaptersName, transcriptName}, Produces: []string{feedName},
 	Examples: []tools.Example{{Note: "an entry of a feed that is there", Args: json.RawMessage(`{"feed":"feed.xml","url":"https://example.com/ep12.mp3","title":"Rye","episode":12}`)}},
 	Timeout:  2 * probing,
-}.Prose(feedProse), feedEntry)
+}.ProseIn(descriptions), feedEntry)
 
 // An entryState is the artifact "feed_entry": the state of an entry. One that was refused
 // is not in the feed, though the user wants it.

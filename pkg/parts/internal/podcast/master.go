@@ -3,7 +3,6 @@ package podcast
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,9 +47,6 @@ type masterFile struct {
 	TruePeak float64 `json:"true_peak"` // dBTP
 }
 
-//go:embed master_audio.md
-var masterProse string
-
 // masterTool is the tool master_audio.
 var masterTool = tools.New(tools.Metadata{
 	Name: "master_audio", Category: "content", Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
@@ -58,7 +54,7 @@ var masterTool = tools.New(tools.Metadata{
 	Uses: []string{audioSource, episodeName, chaptersName}, Produces: []string{masterName},
 	Examples: []tools.Example{{Note: "with a cover", Args: json.RawMessage(`{"out":"episode/ep12.mp3","title":"Rye","artist":"Ann","album":"Bread","track":12,"cover":"cover.jpg"}`)}},
 	Timeout:  6 * patience,
-}.Prose(masterProse), master)
+}.ProseIn(descriptions), master)
 
 func master(ctx context.Context, env *tools.Env, in masterInput) (tools.Result, error) {
 	job, err := planMaster(ctx, env, in)

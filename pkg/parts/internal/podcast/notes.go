@@ -2,7 +2,6 @@ package podcast
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,15 +55,12 @@ type notesInput struct {
 	Path string `json:"path,omitempty" jsonschema:"description=File to write"`
 }
 
-//go:embed set_show_notes.md
-var notesProse string
-
 // setShowNotesTool is the tool set_show_notes.
 var setShowNotesTool = tools.New(tools.Metadata{
 	Name: "set_show_notes", Category: "content", Needs: tools.Read | tools.Write, Effect: tools.Idempotent,
 	Paths: []string{"path"}, Uses: []string{episodeName, transcriptName}, Produces: []string{notesName, contentName},
 	Examples: []tools.Example{{Note: "notes with one topic", Args: json.RawMessage(`{"title":"Rye","summary":"Ann and Ben bake bread with rye and talk about what went wrong.","topics":[{"time":0,"text":"Why rye dough sticks"}],"guests":[{"name":"Ben"}]}`)}},
-}.Prose(notesProse), func(_ context.Context, env *tools.Env, in notesInput) (tools.Result, error) {
+}.ProseIn(descriptions), func(_ context.Context, env *tools.Env, in notesInput) (tools.Result, error) {
 	n := in.showNotes
 	n.tidy()
 	faults := n.faults()

@@ -16,7 +16,7 @@ package podcast
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,6 +30,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/outputs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
+
+//go:embed *.md
+var descriptions embed.FS
 
 // Tools are the tools as c sets them up.
 func Tools(c Config) []tools.Tool {
@@ -100,9 +103,6 @@ func bind(name string, v any, text, summary string) (tools.Result, error) {
 	return tools.Result{Text: text, Summary: summary, Artifacts: map[string]json.RawMessage{name: b}}, nil
 }
 
-//go:embed check_episode.md
-var checkProse string
-
 // checkEpisodeTool is the tool check_episode, made to be a completion check.
 var checkEpisodeTool = tools.New(tools.Metadata{
 	Name: "check_episode", Category: "content", Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Optionality: tools.Optional,
@@ -110,7 +110,7 @@ var checkEpisodeTool = tools.New(tools.Metadata{
 	Proves:   "the chapters fit the episode and its files are there",
 	Examples: []tools.Example{{Note: "all of it", Args: json.RawMessage(`{}`)}},
 	Timeout:  2 * probing,
-}.Prose(checkProse), checkEpisode)
+}.ProseIn(descriptions), checkEpisode)
 
 func checkEpisode(ctx context.Context, env *tools.Env, _ struct{}) (tools.Result, error) {
 	doc, ok := load[chapterList](env, chaptersName)
@@ -222,16 +222,13 @@ type saveInput struct {
 // savedName is the artifact that lists what save_episode wrote.
 const savedName = "episode_files"
 
-//go:embed save_episode.md
-var saveProse string
-
 // saveEpisodeTool is the tool save_episode.
 var saveEpisodeTool = func() tools.Tool {
 	t := tools.New(tools.Metadata{
 		Name: "save_episode", Category: "content", Needs: tools.Read | tools.Write, Effect: tools.Idempotent, Paths: []string{"dir"},
 		Uses: []string{transcriptName, notesName, chaptersName, socialName}, Produces: []string{savedName},
 		Examples: []tools.Example{{Note: "all there is", Args: json.RawMessage(`{"dir":"episodes/12"}`)}},
-	}.Prose(saveProse), saveEpisode)
+	}.ProseIn(descriptions), saveEpisode)
 	t.Touches = func(args json.RawMessage) []string {
 		var in saveInput
 		if json.Unmarshal(args, &in) != nil || in.Dir == "" {

@@ -3,7 +3,6 @@ package podcast
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,9 +39,6 @@ type probeInput struct {
 	Path string `json:"path,omitempty" jsonschema:"description=Recording; default the job's"`
 }
 
-//go:embed probe_audio.md
-var probeProse string
-
 // probeAudioTool is the tool probe_audio.
 var probeAudioTool = tools.New(tools.Metadata{
 	Name: "probe_audio", Category: "content", Needs: tools.Read | tools.Exec, Effect: tools.Idempotent,
@@ -50,7 +46,7 @@ var probeAudioTool = tools.New(tools.Metadata{
 	Uses: []string{audioSource}, Produces: []string{episodeName},
 	Examples: []tools.Example{{Note: "the recording of the job", Args: json.RawMessage(`{}`)}},
 	Timeout:  2 * probing,
-}.Prose(probeProse), func(ctx context.Context, env *tools.Env, in probeInput) (tools.Result, error) {
+}.ProseIn(descriptions), func(ctx context.Context, env *tools.Env, in probeInput) (tools.Result, error) {
 	name := cmp.Or(in.Path, source(env, audioSource))
 	if name == "" {
 		return tools.Result{}, errors.New("the job was given no recording: name one with path")

@@ -2,7 +2,6 @@ package podcast
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,15 +18,12 @@ type processInput struct {
 	Fillers string                   `json:"drop_fillers,omitempty" jsonschema:"enum=en,enum=de,enum=fr,enum=es,enum=ja,description=Remove um and the like of this language"`
 }
 
-//go:embed process_transcript.md
-var processProse string
-
 // processTranscriptTool is the tool process_transcript.
 var processTranscriptTool = tools.New(tools.Metadata{
 	Name: "process_transcript", Category: "content", Needs: tools.Read, Paths: []string{"path"},
 	Uses: []string{transcriptSource}, Produces: []string{transcriptName},
 	Examples: []tools.Example{{Note: "the transcript of the job", Args: json.RawMessage(`{}`)}},
-}.Prose(processProse), processTranscript)
+}.ProseIn(descriptions), processTranscript)
 
 func processTranscript(ctx context.Context, env *tools.Env, in processInput) (tools.Result, error) {
 	b, err := transcriptBytes(env, in.Path)
@@ -111,15 +107,12 @@ type readInput struct {
 	From float64 `json:"from,omitempty" jsonschema:"description=Seconds; without times the number of a paragraph"`
 }
 
-//go:embed read_transcript.md
-var readProse string
-
 // readTranscriptTool is the tool read_transcript.
 var readTranscriptTool = tools.New(tools.Metadata{
 	Name: "read_transcript", Category: "content", Effect: tools.Pure,
 	Consumes: []string{transcriptName},
 	Examples: []tools.Example{{Note: "from the tenth minute on", Args: json.RawMessage(`{"from":600}`)}},
-}.Prose(readProse), read)
+}.ProseIn(descriptions), read)
 
 func read(ctx context.Context, env *tools.Env, in readInput) (string, error) {
 	t, ok := load[transcript.Transcript](env, transcriptName)

@@ -22,9 +22,6 @@ import (
 // writeInput is the input of write_show_notes.
 type writeInput struct{}
 
-//go:embed write_show_notes.md
-var writeProse string
-
 // writeShowNotesTool is the tool write_show_notes. Each question to the model is an
 // effect of Env.Model, which keeps and counts it.
 var writeShowNotesTool = tools.New(tools.Metadata{
@@ -32,7 +29,7 @@ var writeShowNotesTool = tools.New(tools.Metadata{
 	Consumes: []string{transcriptName}, Uses: []string{episodeName}, Produces: []string{notesName, contentName},
 	Examples: []tools.Example{{Note: "a draft", Args: json.RawMessage(`{}`)}},
 	Timeout:  patience,
-}.Prose(writeProse), write)
+}.ProseIn(descriptions), write)
 
 const (
 	partSize = 24_000 // bytes of transcript in one question

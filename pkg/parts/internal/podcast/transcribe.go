@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	_ "embed"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -41,9 +40,6 @@ type transcribeInput struct {
 	Language string `json:"language,omitempty" jsonschema:"description=Like en; default is detected"`
 }
 
-//go:embed transcribe_audio.md
-var transcribeProse string
-
 // transcribeTool is the tool transcribe_audio. Without a server it requires one,
 // so that no agent is offered it.
 func transcribeTool(c Config) tools.Tool {
@@ -53,7 +49,7 @@ func transcribeTool(c Config) tools.Tool {
 		Uses: []string{audioSource, episodeName}, Produces: []string{transcriptSource},
 		Examples: []tools.Example{{Note: "the recording of the job", Args: json.RawMessage(`{"language":"en"}`)}},
 		Timeout:  3 * time.Hour,
-	}.Prose(transcribeProse)
+	}.ProseIn(descriptions)
 	if c.Transcription.URL == "" {
 		m.Requires = append(m.Requires, "config:transcription")
 	}

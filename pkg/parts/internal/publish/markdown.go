@@ -3,7 +3,6 @@ package publish
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -43,9 +42,6 @@ type markdownInput struct {
 	Update      string   `json:"update,omitempty" jsonschema:"description=Path of the post that it replaces; read that first"`
 }
 
-//go:embed publish_markdown.md
-var markdownProse string
-
 func (c Config) markdown() tools.Tool {
 	t := tools.New(tools.Metadata{
 		Name: "publish_markdown", Category: "publish", Needs: tools.Read | tools.Write | tools.Publish, Effect: tools.Idempotent,
@@ -55,7 +51,7 @@ func (c Config) markdown() tools.Tool {
 			{Note: "a draft", Args: json.RawMessage(`{"tags":["durability"],"draft":true}`)},
 			{Note: "a post that is there", Args: json.RawMessage(`{"update":"content/posts/durable-jobs.md"}`)},
 		},
-	}.Prose(markdownProse), func(_ context.Context, env *tools.Env, in markdownInput) (tools.Result, error) {
+	}.ProseIn(descriptions), func(_ context.Context, env *tools.Env, in markdownInput) (tools.Result, error) {
 		return c.write(env, in)
 	})
 	t.Touches = func(args json.RawMessage) []string {

@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,16 +43,13 @@ type notionInput struct {
 	Tags []string `json:"tags,omitempty" jsonschema:"description=For the property Tags"`
 }
 
-//go:embed publish_notion.md
-var notionProse string
-
 func (c Config) notion() tools.Tool {
 	m := tools.Metadata{
 		Name: "publish_notion", Category: "publish", Needs: tools.Read | tools.Net | tools.Publish, Effect: tools.Idempotent,
 		Optionality: tools.Conditional, When: "the user wants the post in Notion",
 		Uses: []string{"content"}, Produces: []string{"published"}, Timeout: 10 * time.Minute,
 		Examples: []tools.Example{{Note: "with tags", Args: json.RawMessage(`{"tags":["durability"]}`)}},
-	}.Prose(notionProse)
+	}.ProseIn(descriptions)
 	if !c.Notion.configured() {
 		m.Requires = []string{"config:publish.notion"}
 	}

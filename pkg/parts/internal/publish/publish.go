@@ -17,7 +17,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +37,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/site"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
+
+//go:embed *.md
+var descriptions embed.FS
 
 // A Config describes where the tools publish. Credentials are named by environment
 // variables and read when they are used.
@@ -255,14 +258,11 @@ type readInput struct {
 	Posts int `json:"posts,omitempty" jsonschema:"minimum=1,maximum=10,description=Last posts to show; default 3"`
 }
 
-//go:embed read_site.md
-var readProse string
-
 func (c Config) readSite() tools.Tool {
 	return tools.New(tools.Metadata{
 		Name: "read_site", Category: "content", Needs: tools.Read, Effect: tools.Pure, Optionality: tools.Optional,
 		Examples: []tools.Example{{Note: "its last three posts", Args: json.RawMessage(`{}`)}},
-	}.Prose(readProse), func(_ context.Context, env *tools.Env, in readInput) (tools.Result, error) {
+	}.ProseIn(descriptions), func(_ context.Context, env *tools.Env, in readInput) (tools.Result, error) {
 		return describe(c.site(env), cmp.Or(in.Posts, 3))
 	})
 }

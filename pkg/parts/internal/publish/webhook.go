@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	_ "embed"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -66,16 +65,13 @@ type webhookInput struct {
 	Description string `json:"description,omitempty" jsonschema:"description=For previews"`
 }
 
-//go:embed publish_webhook.md
-var webhookProse string
-
 func (c Config) webhook() tools.Tool {
 	m := tools.Metadata{
 		Name: "publish_webhook", Category: "publish", Needs: tools.Read | tools.Net | tools.Publish, Effect: tools.Idempotent,
 		Optionality: tools.Conditional, When: "the user wants the post sent to a webhook",
 		Uses: []string{"content"}, Produces: []string{"published"}, Timeout: 5 * time.Minute,
 		Examples: []tools.Example{{Note: "the only one there is", Args: json.RawMessage(`{"tags":["durability"]}`)}},
-	}.Prose(webhookProse)
+	}.ProseIn(descriptions)
 	if len(c.Webhooks) == 0 {
 		m.Requires = []string{"config:publish.webhooks"}
 	}

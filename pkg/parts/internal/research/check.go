@@ -3,7 +3,6 @@ package research
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,9 +25,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/site"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
-
-//go:embed link_check.md
-var checkProse string
 
 // checkInput is the input of link_check.
 type checkInput struct {
@@ -57,7 +53,7 @@ func (d *webTools) checkTool() tools.Tool {
 		Uses: append(slices.Clone(checkable), allowBroken), Produces: []string{"link_report"}, Timeout: 5 * time.Minute,
 		Proves: "the links work", ProvesWith: []string{"artifact", "file", "urls"},
 		Examples: []tools.Example{{Note: "before a text is published", Args: json.RawMessage(`{"artifact":"content"}`)}},
-	}.Prose(checkProse), d.check)
+	}.ProseIn(descriptions), d.check)
 }
 
 // A verdict is the result of checking one link.

@@ -12,7 +12,7 @@ package research
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,8 +32,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-//go:embed cite.md
-var citeProse string
+//go:embed *.md
+var descriptions embed.FS
 
 // citeInput is the input of cite.
 type citeInput struct {
@@ -60,7 +60,7 @@ func (d *webTools) citeTool() tools.Tool {
 		// Not pure: calls of one answer each see the list of the one before.
 		Name: "cite", Category: "research", Effect: tools.Idempotent, Uses: []string{"citations"}, Produces: []string{"citations"},
 		Examples: []tools.Example{{Note: "rely on a release note", Args: json.RawMessage(`{"url":"https://go.dev/doc/go1.26","title":"Go 1.26 Release Notes","quote":"The latest Go release"}`)}},
-	}.Prose(citeProse), d.cite)
+	}.ProseIn(descriptions), d.cite)
 }
 
 func (d *webTools) cite(_ context.Context, env *tools.Env, in citeInput) (tools.Result, error) {
@@ -106,9 +106,6 @@ func references(list []citation) string {
 	return b.String()
 }
 
-//go:embed static_links.md
-var linksProse string
-
 // linksInput is the input of static_links.
 type linksInput struct {
 	Query string `json:"query,omitempty" jsonschema:"description=Only links with all these words"`
@@ -124,7 +121,7 @@ func (d *webTools) linksTool() tools.Tool {
 	m := tools.Metadata{
 		Name: "static_links", Category: "research", Effect: tools.Pure, Uses: []string{"links"}, Produces: []string{"links"},
 		Examples: []tools.Example{{Note: "where our documentation is", Args: json.RawMessage(`{"query":"docs"}`)}},
-	}.Prose(linksProse)
+	}.ProseIn(descriptions)
 	if len(d.Links) == 0 {
 		m.Requires = []string{"config:research.links"}
 	}

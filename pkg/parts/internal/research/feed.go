@@ -3,7 +3,6 @@ package research
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -17,9 +16,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/fetch"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
-
-//go:embed rss_feed.md
-var feedProse string
 
 // feedInput is the input of rss_feed.
 type feedInput struct {
@@ -35,7 +31,7 @@ func (d *webTools) feedTool() tools.Tool {
 	return tools.New(tools.Metadata{
 		Name: "rss_feed", Category: "research", Needs: tools.Net, Effect: tools.Pure, Produces: []string{"feed_items"}, Timeout: time.Minute,
 		Examples: []tools.Example{{Note: "what was news this week", Args: json.RawMessage(`{"feed":"https://go.dev/blog/feed.atom","since":"7d"}`)}},
-	}.Prose(feedProse), d.readFeed)
+	}.ProseIn(descriptions), d.readFeed)
 }
 
 func (d *webTools) readFeed(ctx context.Context, env *tools.Env, in feedInput) (tools.Result, error) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,9 +16,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/outputs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
-
-//go:embed web_fetch.md
-var pageProse string
 
 // pageInput is the input of web_fetch.
 type pageInput struct {
@@ -34,7 +30,7 @@ func (d *webTools) pageTool() tools.Tool {
 	return tools.New(tools.Metadata{
 		Name: "web_fetch", Category: "research", Needs: tools.Net, Effect: tools.Pure, Produces: []string{"page", outputs.FigureFamily}, Timeout: time.Minute,
 		Examples: []tools.Example{{Note: "read a page", Args: json.RawMessage(`{"url":"https://go.dev/doc/effective_go"}`)}},
-	}.Prose(pageProse), d.fetchPage)
+	}.ProseIn(descriptions), d.fetchPage)
 }
 
 func (d *webTools) fetchPage(ctx context.Context, env *tools.Env, in pageInput) (tools.Result, error) {

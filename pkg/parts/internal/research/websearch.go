@@ -3,7 +3,6 @@ package research
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,9 +18,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-//go:embed web_search.md
-var searchProse string
-
 // searchInput is the input of web_search.
 type searchInput struct {
 	Query string `json:"query" jsonschema:"minLength=1,maxLength=400,description=Words to look for"`
@@ -34,7 +30,7 @@ func (d *webTools) searchTool() tools.Tool {
 	m := tools.Metadata{
 		Name: "web_search", Category: "research", Needs: tools.Net, Effect: tools.Pure, Produces: []string{"search_results"}, Timeout: time.Minute,
 		Examples: []tools.Example{{Note: "find sources", Args: json.RawMessage(`{"query":"iCalendar recurrence rule DST","limit":5}`)}},
-	}.Prose(searchProse)
+	}.ProseIn(descriptions)
 	if d.Search.Engine == "" {
 		m.Requires = []string{"config:research.search"}
 	}

@@ -2,7 +2,6 @@ package review
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,13 +14,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goccy/go-yaml"
+	yamlparser "github.com/goccy/go-yaml/parser"
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/parts/internal/shared/markdown"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/goccy/go-yaml"
-	yamlparser "github.com/goccy/go-yaml/parser"
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // A checker collects what is wrong in files.
@@ -113,9 +113,6 @@ type checkInput struct {
 	Paths []string `json:"paths,omitempty" jsonschema:"description=Markdown files; default those that were changed"`
 }
 
-//go:embed check_docs.md
-var checkProse string
-
 // Check is the tool check_docs. Without paths it looks at what the artifact
 // "diff" says was changed, so that old faults elsewhere are not held against a
 // job.
@@ -123,7 +120,7 @@ var Check = tools.New(tools.Metadata{
 	Name: "check_docs", Category: "content", Needs: tools.Read, Consumes: []string{"diff"}, Paths: []string{"paths"},
 	Optionality: tools.Conditional, When: "you have changed documents", Proves: "the links and code blocks of the pages hold",
 	Examples: []tools.Example{{Note: "one page", Args: json.RawMessage(`{"paths":["docs/config.md"]}`)}},
-}.Prose(checkProse), check)
+}.ProseIn(descriptions), check)
 
 const mostFaults = 40
 

@@ -11,7 +11,7 @@ package review
 import (
 	"cmp"
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +23,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
+
+//go:embed *.md
+var descriptions embed.FS
 
 // findingsInput is the input of report_findings.
 type findingsInput struct {
@@ -46,16 +49,13 @@ type reviewFinding struct {
 // severities in the order of a report.
 func severities() []string { return []string{"critical", "major", "minor", "nit"} }
 
-//go:embed report_findings.md
-var findingsProse string
-
 // Findings is the tool report_findings. A second call replaces what the first
 // one reported, unless it adds to it. Findings at places that do not exist are
 // refused and the others kept.
 var Findings = tools.New(tools.Metadata{
 	Name: "report_findings", Category: "code", Needs: tools.Read, Produces: []string{"findings"}, Uses: []string{"findings"},
 	Examples: []tools.Example{{Note: "one finding", Args: json.RawMessage(`{"summary":"The diff of cart.go; one fault.","findings":[{"severity":"major","category":"correctness","file":"cart.go","line":41,"title":"Totals are rounded per line","detail":"Three lines of 0.333 add up to 0.99.","suggestion":"Round once, after adding."}]}`)}},
-}.Prose(findingsProse), findings)
+}.ProseIn(descriptions), findings)
 
 func findings(ctx context.Context, env *tools.Env, in findingsInput) (tools.Result, error) {
 	if strings.TrimSpace(in.Summary) == "" {

@@ -2,7 +2,6 @@ package review
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,14 +28,11 @@ type likelyCause struct {
 	Reason string `json:"reason" jsonschema:"minLength=1,description=What points to it"`
 }
 
-//go:embed report_triage.md
-var triageProse string
-
 // Triage is the tool report_triage. A second call replaces the first.
 var Triage = tools.New(tools.Metadata{
 	Name: "report_triage", Category: "code", Needs: tools.Read, Produces: []string{"triage"},
 	Examples: []tools.Example{{Note: "a bug", Args: json.RawMessage(`{"kind":"bug","severity":"major","area":"cart","files":[{"path":"cart.go","reason":"Total rounds per line"}],"reproduction":"go test -run TestTotal","next_step":"Round once per cart and add a test.","confidence":"high"}`)}},
-}.Prose(triageProse), triage)
+}.ProseIn(descriptions), triage)
 
 func triage(_ context.Context, env *tools.Env, in triagedItem) (tools.Result, error) {
 	if strings.TrimSpace(in.Area) == "" || strings.TrimSpace(in.NextStep) == "" {

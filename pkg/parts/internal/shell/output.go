@@ -3,7 +3,6 @@ package shell
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,14 +27,11 @@ type outputInput struct {
 	WaitS   int    `json:"wait_s,omitempty" jsonschema:"minimum=1,maximum=60,description=Seconds to wait for its end"`
 }
 
-//go:embed shell_output.md
-var outputProse string
-
 // Output is the tool shell_output.
 var Output = tools.New(tools.Metadata{
 	Name: "shell_output", Category: "build", Optionality: tools.Optional, Needs: tools.Exec, Effect: tools.Idempotent,
 	Examples: []tools.Example{{Note: "errors of a long build", Args: json.RawMessage(`{"id":"c3","pattern":"error:"}`)}},
-}.Prose(outputProse), output)
+}.ProseIn(descriptions), output)
 
 // logs is implemented by an Exec that keeps whole outputs.
 type logs interface {
@@ -172,9 +168,6 @@ func page(kept logs, in outputInput) (tools.Result, error) {
 	return tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s %d-%d", in.ID, pg.From, last)}, nil
 }
 
-//go:embed rerun.md
-var rerunProse string
-
 // Rerun is the tool rerun. It runs only what the artifact commands lists, which
 // comes with a job from its author: nobody is asked about it once more
 // where a sandbox confines it. It binds the artifact run.
@@ -183,10 +176,7 @@ var Rerun = tools.New(tools.Metadata{
 	Consumes: []string{"commands"}, Produces: []string{"run"},
 	Examples: []tools.Example{{Args: json.RawMessage(`{"command":"make test"}`)}},
 	Timeout:  time.Hour + time.Minute, // the call's own limit is timeout_s
-}.Prose(rerunProse), rerun)
-
-//go:embed run_outside.md
-var outsideProse string
+}.ProseIn(descriptions), rerun)
 
 // Outside is the tool run_outside: as [Rerun], with the commands that the artifact
 // outside lists, and outside the sandbox.
@@ -195,7 +185,7 @@ var Outside = tools.New(tools.Metadata{
 	Consumes: []string{"outside"}, Produces: []string{"run"},
 	Examples: []tools.Example{{Args: json.RawMessage(`{"command":"npm ci"}`)}},
 	Timeout:  time.Hour + time.Minute,
-}.Prose(outsideProse), func(ctx context.Context, env *tools.Env, in rerunInput) (tools.Result, error) {
+}.ProseIn(descriptions), func(ctx context.Context, env *tools.Env, in rerunInput) (tools.Result, error) {
 	return runGiven(ctx, env, in, "outside")
 })
 

@@ -9,7 +9,7 @@ package shell
 import (
 	"cmp"
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +23,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
+//go:embed *.md
+var descriptions embed.FS
+
 // runInput of shell.
 type runInput struct {
 	Command    string `json:"command" jsonschema:"description=Command line"`
@@ -30,18 +33,12 @@ type runInput struct {
 	Background bool   `json:"background,omitempty" jsonschema:"description=Return at once; see shell_output and shell_kill"`
 }
 
-//go:embed shell.md
-var prose string
-
 // Run is the tool shell.
 var Run = tools.New(tools.Metadata{
 	Name: "shell", Category: "build", Needs: tools.Read | tools.Write | tools.Shell, Command: "command", Effect: tools.Unsafe,
 	Examples: []tools.Example{{Args: json.RawMessage(`{"command":"go vet ./...","timeout_s":60}`)}},
 	Timeout:  time.Hour + time.Minute, // the call's own limit is timeout_s
-}.Prose(prose), run)
-
-//go:embed shell_online.md
-var onlineProse string
+}.ProseIn(descriptions), run)
 
 // Online is the tool shell_online: as [Run], with the network of this machine, which a person
 // is asked about.
@@ -49,7 +46,7 @@ var Online = tools.New(tools.Metadata{
 	Name: "shell_online", Category: "build", Optionality: tools.Optional, Needs: tools.Read | tools.Write | tools.Shell | tools.Net, Command: "command", Online: true, Effect: tools.Unsafe,
 	Examples: []tools.Example{{Args: json.RawMessage(`{"command":"npm install"}`)}},
 	Timeout:  time.Hour + time.Minute,
-}.Prose(onlineProse), func(ctx context.Context, env *tools.Env, in runInput) (tools.Result, error) {
+}.ProseIn(descriptions), func(ctx context.Context, env *tools.Env, in runInput) (tools.Result, error) {
 	return start(ctx, env, in, true)
 })
 
@@ -176,14 +173,11 @@ type killInput struct {
 	ID string `json:"id" jsonschema:"description=As shell gave it; like c3"`
 }
 
-//go:embed shell_kill.md
-var killProse string
-
 // Kill is the tool shell_kill. It returns when the command is gone.
 var Kill = tools.New(tools.Metadata{
 	Name: "shell_kill", Category: "build", Optionality: tools.Optional, Needs: tools.Exec, Effect: tools.Idempotent,
 	Examples: []tools.Example{{Args: json.RawMessage(`{"id":"c3"}`)}},
-}.Prose(killProse), kill)
+}.ProseIn(descriptions), kill)
 
 func kill(_ context.Context, env *tools.Env, in killInput) (tools.Result, error) {
 	p, ok := env.Exec.Process(in.ID)
