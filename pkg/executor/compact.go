@@ -173,7 +173,7 @@ func compact(r *flow.Run, t *Task, s *State, goal compactGoal) error {
 		limit = in.Limit
 	}
 	if out.After > in.Target {
-		in.Head, in.New, in.Task, in.Notes = "", out.Messages, t.Prompt, s.Notes
+		in.Head, in.New, in.Task, in.Notes = "", out.Messages, s.asked(t).Text, s.Notes
 		model, window := t.modelAt(s.Fallback)
 		in.Window = window
 		if t.Budget.Cheap != "" {
@@ -213,17 +213,27 @@ func (s *State) compacted(t *Task, out turn.CompactResult) {
 	}
 }
 
-// opening are the messages that every request begins with: the system prompt
-// and the task, then what stands for the turns that were left out.
+// opening are the messages that every request begins with: the system prompt,
+// the task and what was added to it before the first answer, then what stands for the turns that were left out.
 func (s *State) opening(t *Task, n *turn.Notes) []llm.Message {
-	parts := []string{t.Prompt}
+	asked := s.asked(t)
+	parts := []string{asked.Text}
 	if n != nil {
 		parts = append(parts, n.Text())
 	}
 	if held := s.listArtifacts(t); s.Turns > 0 && held != "" {
 		parts = append(parts, held)
 	}
-	return []llm.Message{{Role: llm.System, Text: t.System}, {Role: llm.User, Text: strings.Join(parts, "\n\n"), Images: t.Images}}
+	return []llm.Message{{Role: llm.System, Text: t.System}, {Role: llm.User, Text: strings.Join(parts, "\n\n"), Images: asked.Images}}
+}
+
+// asked is the task with what was added to it before the first answer.
+func (s *State) asked(t *Task) llm.Message {
+	m := llm.Message{Text: t.Prompt, Images: t.Images}
+	if s.Early != nil && t.Revision >= keepsRefusals {
+		m.Text, m.Images = m.Text+"\n\n"+s.Early.Text, slices.Concat(m.Images, s.Early.Images)
+	}
+	return m
 }
 
 // full returns the failure of a run whose conversation cannot be made to fit.

@@ -39,6 +39,7 @@ type narrow struct {
 	fails    bool   // it refuses everything from its fifth answer on
 	summary  string // what it answers when it is asked for notes; "" makes some
 	size     func(turn int) int
+	early    string // a person's message before the first answer, which every request has
 
 	asked, refused, noted atomic.Int64
 	biggest               int
@@ -96,6 +97,9 @@ func (n *narrow) Generate(_ context.Context, req *llm.Request, _ func(llm.Delta)
 	n.faults = append(n.faults, strict(req.Messages)...)
 	if !strings.HasPrefix(req.Messages[1].Text, "the task") {
 		n.faults = append(n.faults, "the task is gone")
+	}
+	if !strings.Contains(req.Messages[1].Text, n.early) {
+		n.faults = append(n.faults, "what was added to the task is gone")
 	}
 	turn := 0
 	if last := req.Messages[len(req.Messages)-1]; last.Role == llm.Tool {
@@ -218,6 +222,9 @@ func (n *narrow) task(b *turn.Budget) json.RawMessage {
 	task := executor.Task{Instructions: executor.Instructions{Model: "narrow/m", System: "You work.", Prompt: "the task is to go on"}, Work: executor.Work{Tools: agents.PinTools(n.kit()),
 		Limits: executor.Limits{Turns: -1, Tokens: -1}}, Inputs: executor.Inputs{Taint: tools.Untrusted}}
 	task.Budget = b
+	if n.early != "" {
+		task.Revision = turn.Revision
+	}
 	in, err := json.Marshal(task)
 	if err != nil {
 		n.t.Fatal(err)
@@ -238,7 +245,17 @@ func (n *narrow) mux(j flow.Blobs, dir string) flow.Mux {
 func (n *narrow) run(in json.RawMessage, sink event.Sink) (*executor.State, error) {
 	n.t.Helper()
 	j := new(flow.Memory)
-	out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(n.t.Context(), j, n.mux(j, n.t.TempDir()), sink)), in)
+	if n.early != "" {
+		m, err := json.Marshal(executor.Message{Text: n.early})
+		if err := errors.Join(err, j.Send(n.t.Context(), "J1", flow.Signal{Name: turn.MessageSignal, Value: m})); err != nil {
+			n.t.Fatal(err)
+		}
+	}
+	reading := flow.Define("agent", func(r *flow.Run, t executor.Task) (*executor.State, error) {
+		t.Messages = n.early != ""
+		return executor.Loop(r, t)
+	})
+	out, err := reading.Run(flow.NewRun("J1", flow.NewLocal(n.t.Context(), j, n.mux(j, n.t.TempDir()), sink)), in)
 	s := new(executor.State)
 	if uerr := json.Unmarshal(out, s); uerr != nil {
 		n.t.Fatalf("state: %v (run: %v)", uerr, err)
@@ -255,6 +272,9 @@ func TestRandomHistoriesFit(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		window := []int{1500, 3000, 6000, 12_000}[rnd.IntN(4)]
 		n := &narrow{t: t, window: window, perToken: 1 + rnd.IntN(4), turns: 10 + rnd.IntN(30), seed: seed, mute: seed%5 == 0}
+		if seed%4 == 3 {
+			n.early = strings.Repeat("and whistle", 2<<(seed/4))
+		}
 		b := &turn.Budget{Window: window}
 		switch seed % 3 {
 		case 1:

@@ -124,6 +124,13 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 // templates of some models refuse two messages of the user in a row.
 func (s *State) addMessage(m llm.Message) {
 	s.Compacted, s.Refused = false, false
+	if s.Head == "" && !slices.ContainsFunc(s.New, func(n llm.Message) bool { return n.Role == llm.Assistant }) {
+		early := m
+		if s.Early != nil {
+			early.Text, early.Images = s.Early.Text+"\n\n"+m.Text, slices.Concat(s.Early.Images, m.Images)
+		}
+		s.Early = &early
+	}
 	if last := len(s.New) - 1; s.reminded() {
 		s.New = slices.Clone(s.New)
 		s.New[last].Text += "\n\n" + m.Text

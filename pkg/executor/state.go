@@ -68,6 +68,9 @@ type transcript struct {
 	// Read is the number of people's messages that were read since the last answer: those
 	// that arrived during it are read before the checkpoint, and others after it.
 	Read int `json:"read,omitempty"`
+	// Early is what people added before the first answer. It is a part of the opening, which
+	// no compaction leaves out.
+	Early *llm.Message `json:"early,omitempty"`
 	// CallsBefore is the highest number of a call in the conversation that a sub-agent
 	// went on with.
 	CallsBefore int `json:"calls_before,omitempty"`
