@@ -160,10 +160,10 @@ var moved = []struct{ old, now string }{
 var foreign = []struct{ ours, theirs string }{
 	{"agents", "agent"}, {"agents new", "generate"}, {"answer", "reply"}, {"chat", "new tui repl"}, {"chat --continue", "attach session"},
 	{"config", "configure permissions settings"}, {"config path", "config.edit config.file"}, {"config show", "config.list config.ls config.view"}, {"config login", "auth signin"}, {"doctor", "health"},
-	{"fix -- COMMAND", "test lint"}, {"fix stats", "cost usage"}, {"init", "setup"}, {"jobs", "history ls ps sessions status"},
-	{"jobs cancel", "kill stop"}, {"jobs logs", "log"}, {"jobs merge", "apply"}, {"jobs transcript", "export"}, {"jobs undo", "revert rewind rollback"},
-	{"mcp serve", "mcp-server"}, {"models", "model"}, {"run", "ask exec headless prompt"}, {"run --mode plan", "plan"}, {"run builder", "build"},
-	{"run debugger", "debug"}, {"run reviewer", "review"}, {"serve", "server ui web"}, {"tools", "extensions plugin plugins"}, {"update", "upgrade"},
+	{"fix -- COMMAND", "test lint"}, {"init", "setup"}, {"jobs", "history ls ps sessions status"},
+	{"jobs cancel", "kill stop"}, {"jobs logs", "log"}, {"jobs merge", "apply"}, {"jobs show", "cost usage"}, {"jobs transcript", "export"}, {"jobs undo", "revert rewind rollback"},
+	{"mcp serve", "mcp-server"}, {"models", "model"}, {"run", "ask exec headless prompt"}, {"run --mode plan", "plan"}, {"run builder", "build builder"},
+	{"run debugger", "debug debugger"}, {"run reviewer", "review reviewer"}, {"run supervisor", "supervisor"}, {"serve", "server ui web"}, {"tools", "extensions plugin plugins"}, {"update", "upgrade"},
 }
 
 // foreignFlags lists other agents' flags, by what is typed here for them.

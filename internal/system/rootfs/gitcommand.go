@@ -189,6 +189,9 @@ func BeginAs(path, temp string) (*NewFile, error) {
 
 func beginIn(dir, path string) (*NewFile, error) {
 	f, err := os.CreateTemp(dir, "new-*") // 0600
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		e.Path = dir // nobody knows the temporary name
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -276,7 +276,9 @@ func (s *Session) export(name string) {
 		return
 	}
 	id, file := s.job, cmp.Or(name, "conversation-"+s.job+".md")
-	if !filepath.IsAbs(file) {
+	if rest, ok := strings.CutPrefix(file, "~/"); ok { // no shell has expanded it
+		file = filepath.Join(s.e.Getenv("HOME"), rest)
+	} else if !filepath.IsAbs(file) {
 		file = filepath.Join(s.Dir, file)
 	}
 	s.call(func(ctx context.Context) (func(w *kit.Screen), error) {

@@ -236,7 +236,7 @@ func (m *Source) CheckProvider(name string) error {
 // Examine implements [adroit.ModelCatalog].
 func (m *Source) Examine(ctx context.Context, model string) []adroit.Finding {
 	model = cmp.Or(model, m.conf.Model)
-	first, usable := m.examineOllama(ctx)
+	first, up, usable := m.examineOllama(ctx)
 	out := []adroit.Finding{first}
 	usable = usable || model != ""
 	if m.conf.KeysErr != nil {
@@ -257,8 +257,10 @@ func (m *Source) Examine(ctx context.Context, model string) []adroit.Finding {
 	clis := m.examineCLIs(ctx)
 	out = append(out, clis...)
 	f := adroit.Finding{Name: "model", Status: adroit.Fine, What: cmp.Or(model, "chosen at each run"), Do: hint.Command("models check") + " asks it for a word"}
-	if _, _, err := m.split(model); err != nil && model != "" {
+	if provider, _, err := m.split(model); err != nil && model != "" {
 		f = adroit.Finding{Name: "model", Status: adroit.Broken, What: err.Error(), Do: cmp.Or(problem.Hint(err), "name another one: model: in the config file, or ADROIT_MODEL")}
+	} else if provider == Ollama && !up {
+		f = adroit.Finding{Name: "model", Status: adroit.Broken, What: model + ", and Ollama " + first.What, Do: "start it with: ollama serve"}
 	} else if model != "" {
 		f.What += m.windowWords(ctx, model)
 	}
@@ -303,24 +305,24 @@ func (m *Source) windowWords(ctx context.Context, ref string) string {
 	return fmt.Sprintf("; window %d, as its server states", n)
 }
 
-func (m *Source) examineOllama(ctx context.Context) (f adroit.Finding, usable bool) {
+func (m *Source) examineOllama(ctx context.Context) (f adroit.Finding, up, usable bool) {
 	f = adroit.Finding{Name: Ollama, Status: adroit.Lacking}
 	client, err := ollama.NewClient(m.ollama())
 	if err != nil {
 		f.What, f.Do = err.Error(), "correct OLLAMA_HOST"
-		return f, false
+		return f, false, false
 	}
 	if !client.Up(ctx) {
 		f.What, f.Do = "does not answer", "for local models install it from ollama.com and run: ollama serve"
-		return f, false
+		return f, false, false
 	}
 	name, err := capable(ctx, client)
 	if err != nil {
 		f.What, f.Do = err.Error(), "ollama pull qwen3:8b"
-		return f, false
+		return f, true, false
 	}
 	f.Status, f.What = adroit.Fine, "answers; ollama/"+name+" can call tools"
-	return f, true
+	return f, true, true
 }
 
 func (m *Source) examineCLIs(ctx context.Context) []adroit.Finding {
