@@ -74,7 +74,7 @@ func (rt *Runtime) Resolve(ctx context.Context, r Request) (*Plan, error) {
 // planOf resolves a request. fetch is set if there is to be a job: then it fetches pages of the
 // web that are attached, and refuses a directory where no job may work.
 func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, error) {
-	if err := r.check(); err != nil {
+	if err := r.Check(); err != nil {
 		return nil, err
 	}
 	for _, label := range r.Labels {
@@ -290,8 +290,8 @@ func fullHash(s string) bool {
 	return err == nil && (len(b) == 20 || len(b) == 32)
 }
 
-// check returns what is invalid in a request, whatever it is to.
-func (r *Request) check() error {
+// Check returns what is invalid in a request, whatever it is to. Starting a job does so first.
+func (r *Request) Check() error {
 	switch bad := badLimit(r.Limits); {
 	case r.Host != "" && r.Engine == "":
 		return problem.Invalidf("leave it out; only an engine of several hosts places jobs", "the request names the host %q, and all jobs of this runtime run here", r.Host)

@@ -9,6 +9,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -65,7 +66,7 @@ func New(e *kit.Env) *cobra.Command {
 
 func run(ctx context.Context, e *kit.Env, q *request.Flags) error {
 	q.Workspace = "."
-	if err := q.Read(e); err != nil {
+	if err := cmp.Or(q.Read(e), q.Check()); err != nil {
 		return err
 	}
 	c, err := e.Client()

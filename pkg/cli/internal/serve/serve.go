@@ -305,6 +305,9 @@ func (x *exposed) open(ctx context.Context, e *kit.Env) (*Server, error) {
 	}
 	x.Request.Model = request.Script(x.Request.Model)
 	x.Request.ForAll = x.Request.Model != ""
+	if err := x.Request.Check(); err != nil {
+		return nil, err
+	}
 	x.Version = kit.Read().Version
 	x.Log = logger(e)
 	c, err := e.Client()
