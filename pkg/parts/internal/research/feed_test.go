@@ -2,11 +2,13 @@ package research
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"html"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -187,6 +189,10 @@ func TestHostileFeeds(t *testing.T) {
 		{"half of UTF-16", "", "broken feed", say(string(utf16))},
 		{"binary", "", "it is not text", say("\x89PNG\r\n\x1a\n\x00\x00")},
 		{"a page", "text/html", "not a feed", say("<!DOCTYPE html><html><body>hi</body></html>")},
+		{"a page that names a feed", "text/html", "whose feed is http://127.0.0.1", say(`<!DOCTYPE html><html><head><link rel="me" href="/x"><LINK href="/news.atom" type="application/atom+xml; charset=utf-8" rel="Alternate home"><body>hi<br>`)},
+		{"gzip without a header", "", "1 item", say(zipped(open + `<item><title>a</title></item>` + shut))},
+		{"a bomb", "", "gzip that is broken or has more than 16 MB", say(zipped(strings.Repeat(" ", 64<<20)))},
+		{"half of gzip", "", "gzip that is broken", say(zipped(open + shut)[:60])},
 		{"nothing", "", "not a feed", say("")},
 		{"cut off", "", "broken feed", say(open)},
 		{"control characters", "", "1 item", say(open + "\x00\x1b[31m" + shut)},
@@ -210,6 +216,15 @@ func TestHostileFeeds(t *testing.T) {
 			t.Log(time.Since(begin))
 		})
 	}
+}
+
+func zipped(s string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := io.WriteString(z, s); err != nil || z.Close() != nil {
+		panic("a buffer takes all")
+	}
+	return b.String()
 }
 
 func say(s string) func(http.ResponseWriter) {

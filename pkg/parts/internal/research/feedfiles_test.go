@@ -85,7 +85,7 @@ func TestFeedFiles(t *testing.T) {
 		{rss("<ITEM><TITLE>upper</TITLE><LINK>https://x/1</LINK></ITEM>"), "C https://ex.org/blog/ [upper|https://x/1|||||]"},
 		{`<?xml version="1.0"?><?xml-stylesheet type="text/xsl" href="x.xsl"?><!-- c --><rss version="2.0"><channel><title>C</title><item><title>pi</title></item></channel></rss>`, "C  [pi||||||]"},
 		{`<opml version="2.0"><body/></opml>`, "it is not a feed of a known kind (Atom, RSS or JSON Feed); web_fetch reads pages"},
-		{`<!DOCTYPE html><html><head><link rel="alternate" type="application/rss+xml" href="/feed"></head></html>`, "it is not a feed of a known kind (Atom, RSS or JSON Feed); web_fetch reads pages"},
+		{`<!DOCTYPE html><html><head><link rel="alternate" type="application/rss+xml" href="/feed"></head></html>`, "it is a page, whose feed is https://feed.host/feed"},
 	} {
 		f, err := readFeed([]byte(c.file), "", at)
 		got := fmt.Sprint(err)

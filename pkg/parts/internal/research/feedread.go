@@ -1,9 +1,12 @@
 package research
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
 	"strings"
@@ -40,10 +43,16 @@ type item struct {
 // readFeed reads Atom, RSS of any version or JSON Feed. Its cost is bounded by
 // the size of body, whatever that holds.
 func readFeed(body []byte, label string, at *url.URL) (*feed, error) {
+	if z, err := gzip.NewReader(bytes.NewReader(body)); err == nil { // a file that is stored so
+		if body, err = io.ReadAll(io.LimitReader(z, mostUnpacked+1)); err != nil || len(body) > mostUnpacked {
+			return nil, fmt.Errorf("it is gzip that is broken or has more than %d MB", mostUnpacked>>20)
+		}
+	}
 	text, err := fetch.Decode(body, label)
 	if err != nil {
 		return nil, err
 	}
+	page := text
 	text = strings.TrimLeft(text, " \t\r\n\ufeff")
 	if strings.HasPrefix(text, "<") {
 		if text, err = fetch.CleanXML(text); err != nil {
@@ -58,6 +67,9 @@ func readFeed(body []byte, label string, at *url.URL) (*feed, error) {
 	parsed, err := parser.ParseString(text)
 	switch {
 	case errors.Is(err, gofeed.ErrFeedTypeNotDetected):
+		if named := feedOf(page, at); named != "" {
+			return nil, fmt.Errorf("it is a page, whose feed is %s", named)
+		}
 		return nil, errors.New("it is not a feed of a known kind (Atom, RSS or JSON Feed); web_fetch reads pages")
 	case err != nil:
 		return nil, fmt.Errorf("it is a broken feed: %s", fetch.OneLine(err.Error(), 200))
@@ -224,4 +236,22 @@ func textOf(s string, n int, markup func(tag string, end bool) bool) string {
 		}
 	}
 	return fetch.OneLine(b.String(), n)
+}
+
+// mostUnpacked bounds a feed that is stored as gzip, in bytes.
+const mostUnpacked = 16 << 20
+
+// feedOf returns the address of the first feed that a page names, "" if it names none.
+func feedOf(page string, at *url.URL) string {
+	for z := html.NewTokenizer(strings.NewReader(page)); z.Next() != html.ErrorToken; {
+		n := html.Node{}
+		if t := z.Token(); t.Data == "link" {
+			n.Attr = t.Attr
+		}
+		kind, _, _ := strings.Cut(attr(&n, "type"), ";")
+		if slices.Contains(strings.Fields(strings.ToLower(attr(&n, "rel"))), "alternate") && kind != "" && strings.Contains(feedTypes, strings.ToLower(kind)+",") {
+			return fetch.OneLine(fetch.ResolveLink(at, attr(&n, "href")), 500)
+		}
+	}
+	return ""
 }
