@@ -228,7 +228,7 @@ func (e *Endpoint) lost(w *Watch, err error, had string) error {
 	err = inner(err)
 	proxy := proxyWords(e.Base)
 	if proxy != "" {
-		proxy = "the request goes through " + proxy + ": check that, or name the server's host in NO_PROXY"
+		proxy = "the request goes through " + proxy + ": check that, also its user and password, or name the server's host in NO_PROXY"
 	}
 	var out *llm.Error
 	var timeout interface{ Timeout() bool }

@@ -38,6 +38,7 @@ func TestAddress(t *testing.T) {
 		`"http://h/v1/"`:                                 "http://h/v1",
 		"'http://h/v1 '":                                 "http://h/v1",
 		"http://h/v1/chat/completions":                   "http://h/v1",
+		"http://h//v1///x//":                             "http://h/v1/x",
 		"http://h/v1/chat/completions/?a=b&c=d":          "http://h/v1?a=b&c=d",
 		"http://h/v1/?a=b#part":                          "http://h/v1?a=b",
 		"http://h/v1/#part":                              "http://h/v1",

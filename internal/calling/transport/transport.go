@@ -276,6 +276,9 @@ type Endpoint struct {
 	patient bool   // there is no limit before the first byte
 }
 
+// doubled are the slashes of an address that was put together of parts, behind the scheme.
+var doubled = lazyregexp.New(`([^:/])//+`)
+
 // Address splits a base URL into the URL without the path of a request, which servers' messages
 // and documentation often include, and its query. An address without a scheme gets https, and http
 // if it is on this machine or in its network.
@@ -289,7 +292,7 @@ func Address(s string) (base, query string) {
 	if m := otherPath.FindStringSubmatch(base); m != nil {
 		base = m[1]
 	}
-	return schemed(base), query
+	return doubled.ReplaceAllString(schemed(base), "$1/"), query
 }
 
 // Shown returns an address for people: without the user name and password in it, of which a name
