@@ -273,7 +273,8 @@ type Request struct {
 	// Target is the name of an agent or, if none has it, of a pipeline;
 	// agent:NAME and pipeline:NAME mean one of them.
 	Target string `json:"target,omitempty"`
-	// Key makes submitting idempotent: the first job with it is the only one.
+	// Key makes submitting idempotent: the first job with it is the only one. Another request
+	// with it, which differs in more than settings such as the model, mode and limits, is refused.
 	Key string `json:"key,omitempty"`
 	// Base is the commit that the job's worktree begins at, in full; it is fetched from the
 	// repository's remotes where that lacks it. Empty: the last commit. Only an engine of several

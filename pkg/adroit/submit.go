@@ -62,10 +62,16 @@ func (rt *Runtime) Submit(ctx context.Context, r Request) (*Submitted, error) {
 	return s, nil
 }
 
+// mostKey bounds the key of a request, in bytes.
+const mostKey = 1024
+
 // submit adds a job, or leaves nothing of it.
 func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 	if r.Key != "" && strings.TrimSpace(r.Key) == "" {
 		return nil, problem.Invalidf("leave it out if none is meant, and look at what was to fill it", "the key has only blanks")
+	}
+	if len(r.Key) > mostKey {
+		return nil, problem.Invalidf("send a digest of what is long", "the key has %d bytes, and a key has at most %d", len(r.Key), mostKey)
 	}
 	// One directory has one name for all: a key is unique in it.
 	dir, err := rootfs.Real(cmp.Or(r.Dir, rt.o.Dir))

@@ -151,7 +151,7 @@ func (q *runCommand) add(cmd *cobra.Command) {
 	f.StringVar((*string)(&q.Mode), "mode", "", "permission mode: plan (read only), edits, or auto (also commands, in a sandbox) (or ADROIT_MODE)")
 	f.StringVar((*string)(&q.Approve), "approve", "", "what is approved without asking: ask (nothing), edits, all; none denies what would be asked")
 	request.Limits(f, &q.Limits, request.StopAfter)
-	f.StringVar(&q.Key, "key", "", "run at most one job with this key; a second run gets the first one's job")
+	f.StringVar(&q.Key, "key", "", "run at most one job with this key; a second run gets the first one's job, also with another model, mode or limits")
 	f.StringVar((*string)(&q.Sandbox), "sandbox", "", "confine commands at this level: auto, full, bubblewrap, landlock, off (or ADROIT_SANDBOX)")
 	f.BoolVar(&q.json, "json", false, "print events as JSON, one a line, and nothing else")
 	f.BoolVar(&q.deltas, "deltas", false, "--json, with the pieces of responses as they come (kind delta), which are not kept")
