@@ -137,7 +137,7 @@ var formats = []format{
 	{name: "playwright in JSON", typ: Test, count: lazyregexp.New(`"expected": (?P<passed>\d+),\s+"skipped": (?P<skipped>\d+),\s+"unexpected": (?P<failed>\d+),`)},
 	{name: "rspec in JSON", typ: Test, count: lazyregexp.New(`"example_count":(?P<total>\d+),"failure_count":(?P<failed>\d+),"pending_count":(?P<skipped>\d+)(?:,"errors_outside_of_examples_count":(?P<errors>\d+))?`)},
 	{name: "ginkgo, Pester, testthat, Criterion", typ: Test, count: lazyregexp.New(`(?m)^(?:(?:SUCCESS|FAIL)! -- |Tests |\[====\] Synthesis: Tested: \d+ \| |\[ )(?P<words>(?:\d+ Passed \||Passed: \d+, Failed:|Passing: \d+ \||FAIL \d+ \| WARN \d+ \|).*?) ?\]?$`)},
-	{name: "a plain closing line", typ: Test, count: lazyregexp.New(`(?m)^(?:\w+[:!] )?(?P<passed>\d+) passed, (?:no failures|(?P<failed>\d+) (?:failed|failures?))(?:, (?P<skipped>\d+) skipped)?\.?$`)},
+	{name: "a plain closing line", typ: Test, count: lazyregexp.New(`(?m)^(?:\w+[:!] )?(?:(?P<passed>\d+) passed, (?:no failures|(?P<failed>\d+) (?:failed|failures?))(?:, (?P<skipped>\d+) skipped)?|(?P<words>[1-9]\d* failed(?:, \d+ (?:passed|skipped))*))\.?$`)},
 	{name: "npm init", none: lazyregexp.New(`(?m)^Error: no test specified$`)}, // what it writes for a script of tests
 	{name: "turbo, Nx, lerna", none: lazyregexp.New(`(?m)^\s*No tasks were executed as part of this run\.$|^\s*NX\s+No (?:tasks were run|projects with target)|^lerna \w+ run No packages found with `)},
 	{name: "an assertion", typ: Test, fail: lazyregexp.New(`(?m)^(?:\w+\.)*AssertionError\b|^\s+(?:Uncaught )?AssertionError\b|\bERR_ASSERTION\b|^panicked at |^FAIL: |: Assertion .*' failed\.?$`)},
