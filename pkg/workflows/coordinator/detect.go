@@ -40,6 +40,9 @@ var detectors = []Detector{
 		Reason: "a server cannot be reached", Hint: "Check the network. In the sandbox commands have none: --sandbox off runs them as your shell does."},
 }
 
+// noScript matches an interpreter's report that there is no file of the name that it was given.
+var noScript = lazyregexp.New(`(?m)^(?:\S*/)?(?:(?:ba|da|z|k)?sh: (?:\d+: )?(?:[Cc]an(?:no|')t open )?([^\s:]+): No such file|python[\d.]*: can't open file '([^'\n]+)': \[Errno 2\]|ruby: No such file or directory -- (\S+)|Can't open perl script "([^"\n]+)")`)
+
 // conflict matches git's reports that both sides have changed the same lines.
 var conflict = lazyregexp.New(`(?m)^CONFLICT \([^)]*\): |^error: (?:could not apply |\w+ is not possible because you have unmerged files)|^Automatic merge failed; fix conflicts`)
 
@@ -148,6 +151,13 @@ func machine(p *Problem) *Action {
 		}
 		return &Action{Decision: Delegate, Agent: "environment-setup", By: Rule("missing-directory"), Reasoning: what, Hint: "Create " + gone[0] + ", or correct what names it.",
 			Instructions: what + ". Correct the name where it is given, or create the directory."}
+	}
+	if m := noScript.FindStringSubmatch(p.Output); m != nil && !p.old {
+		name := strings.Join(m[1:], "")
+		if given := strings.Fields(p.Command); len(given) > 1 && slices.ContainsFunc(given[1:], func(w string) bool { return w == name || strings.HasSuffix(name, "/"+w) }) {
+			p.Type = problem.Environment
+			return &Action{Decision: Escalate, By: Rule("missing-script"), Reasoning: fmt.Sprintf("the command names the file %s, which does not exist", name), Hint: "Correct the command, or run it in another directory."}
+		}
 	}
 	for _, name := range p.programs() {
 		fact := p.Facts[problem.Program(name)]
