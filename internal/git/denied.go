@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/guard/secret"
 )
 
@@ -55,6 +56,7 @@ func FileSecrets(ctx context.Context, dir string, s SecretSearch) []secret.Known
 		return known
 	}
 	f := &finding{SecretSearch: s, Repo: OnHost(dir), ctx: ctx, top: top}
+	defer f.report()
 	f.common, f.refs, f.staged = storedDigests(top)
 	env := func(name string) bool { return secret.Dotfile(path.Base(name)) }
 	versions, err := kept(f, "env", f.refs, func() ([]version, error) { return f.versions(ctx, env, ":(top,glob)**/.env*") })
@@ -78,13 +80,22 @@ type finding struct {
 	SecretSearch
 	*Repo
 	ctx          context.Context
-	top, common  string // the work tree, and the git directory of its repository
-	refs, staged string // digests of what decides which versions of files there are; empty: not known
+	top, common  string   // the work tree, and the git directory of its repository
+	refs, staged string   // digests of what decides which versions of files there are; empty: not known
+	lacks        []string // what was not searched whole
+	why          error    // and the first reason
 }
 
 func (f *finding) incomplete(what string, err error) {
-	if f.Warn != nil && f.ctx.Err() == nil && !errors.Is(err, exec.ErrNotFound) { // without git nothing prints it
-		f.Warn("the history of %s was not searched whole: what only older commits hold of %s would be shown: %v", f.top, what, err)
+	if f.ctx.Err() == nil && !errors.Is(err, exec.ErrNotFound) && !slices.Contains(f.lacks, what) { // without git nothing prints it
+		f.lacks, f.why = append(f.lacks, what), cmp.Or(f.why, err)
+	}
+}
+
+// report warns of an incomplete search, once for what is often one cause.
+func (f *finding) report() {
+	if f.Warn != nil && f.why != nil {
+		f.Warn("the history of %s was not searched whole: what only older commits hold of %s would be shown: %s", f.top, strings.Join(f.lacks, " and "), spelling.FirstLine(f.why.Error()))
 	}
 }
 
