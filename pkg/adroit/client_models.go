@@ -1,6 +1,7 @@
 package adroit
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"maps"
@@ -184,7 +185,11 @@ func (rt *Runtime) Doctor(ctx context.Context, q DoctorQuery) ([]Finding, error)
 		}
 		return c.Examine(ctx, q.Model)
 	}
-	return d.Examine(ctx), nil
+	found := d.Examine(ctx)
+	if err := rt.o.apart(cmp.Or(q.Dir, rt.o.Dir)); err != nil { // as every job here would be refused
+		found = append(found, Finding{Name: "directory", Status: doctor.Broken, What: err.Error(), Do: problem.Hint(err)})
+	}
+	return found, nil
 }
 
 // Diagnose is Doctor for options that no runtime could be opened with; failed

@@ -160,7 +160,7 @@ func (d *Doctor) agents(ctx context.Context) Finding {
 	}
 	count, err := d.Agents(ctx)
 	if err != nil {
-		return Finding{Name: name, Status: Lacking, What: err.Error(), Do: "run " + hint.Command("agents lint") + " for details"}
+		return Finding{Name: name, Status: Lacking, What: spelling.FirstLine(err.Error()), Do: "run " + hint.Command("agents lint") + " for details"}
 	}
 	return Finding{Name: name, Status: Fine, What: spelling.Plural(count, "agent")}
 }
