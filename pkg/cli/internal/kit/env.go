@@ -122,7 +122,7 @@ func (e *Env) Home(path string) string {
 // maxInput bounds what is read from files and standard input for a job.
 const maxInput = 8 << 20
 
-// Content is an argument, the file behind @, or standard input for -.
+// Content is an argument, the file behind @, or standard input for -. A backslash keeps either as it is.
 func (e *Env) Content(arg string) (string, error) {
 	var r io.Reader
 	switch {
@@ -136,6 +136,9 @@ func (e *Env) Content(arg string) (string, error) {
 		defer f.Close()
 		r = f
 	default:
+		if s := strings.TrimLeft(arg, `\`); len(s) < len(arg) && (s == "-" || strings.HasPrefix(s, "@")) {
+			return arg[1:], nil
+		}
 		return arg, nil
 	}
 	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
