@@ -79,6 +79,9 @@ try {
   await page.getByText("Limits").click();
   await page.getByLabel("Turns").fill("9");
   assert.equal(await page.locator(".copy code").innerText(), `adroit run hand 'Greet in a.txt' -C ${repo} -m script:${model} --max-turns 9`);
+  await page.getByLabel("What is to be done").fill("-1 degree");
+  assert.match(await page.locator(".copy code").innerText(), / --max-turns 9 -- '-1 degree'$/, "a prompt that begins with a dash is read as a flag");
+  await page.getByLabel("What is to be done").fill("Greet in a.txt");
   await page.getByRole("button", { name: "Check" }).click();
   await see("What would run");
   await look("start");
@@ -119,6 +122,11 @@ try {
   await tab("Changes");
   await page.locator(".diff .added", { hasText: "Good day" }).first().waitFor();
   assert.equal(await ask("read a.txt"), "Good day");
+  const changed = (name) => page.locator(".diff", { hasText: name }).first();
+  assert.match(await changed("sound.bin").innerText(), /new file, binary/);
+  assert.equal(await changed("sound.bin").locator("tr").count(), 0, "a binary patch is shown as text");
+  await changed("long.txt").getByRole("button", { name: "Show all 3000 lines" }).click();
+  assert.equal(await changed("long.txt").locator("tr").count(), 3000);
   await page.getByRole("button", { name: "Undo all…" }).click();
   await see("Undo takes back");
   await look("undo");
@@ -162,6 +170,15 @@ try {
   await go("start/tidy");
   await page.getByLabel("Directory").pressSequentially(repo);
   await page.getByLabel("What is to be done").fill("tidy up");
+  await page.getByText("a_word").waitFor();
+  const input = page.getByLabel("level"), line = () => page.locator(".copy code").innerText();
+  for (const [typed, printed] of [["1.05", "1.05"], ["12345678901234567890", "12345678901234567890"], ["@a.txt", "'level=\\@a.txt'"], ["-", "'level=\\-'"], ["", ""]]) {
+    await input.fill("");
+    await input.pressSequentially(typed);
+    assert.equal(await input.inputValue(), typed, "what is typed does not stay");
+    assert.ok((await line()).endsWith(typed ? `-i ${printed.includes("level") ? printed : "level=" + printed}` : repo), `${typed}: ${await line()}`);
+  }
+  await look("inputs");
   await page.getByRole("button", { name: "Start", exact: true }).click();
   await status("waiting");
   await tab("Graph");

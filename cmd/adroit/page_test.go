@@ -34,8 +34,8 @@ func TestPage(t *testing.T) {
   - calls: [{name: shell, args: {command: "./greet.sh"}}]
   - calls: [{name: finish, args: {summary: "The file greets in another way."}}]
 `
-	p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": handAgent, "home/.config/adroit/agents/broken.md": "---\ndescription: Has a tool that is not there.\ntools: [no_such_tool]\n---\nYou work.\n", "repo/a.txt": "Hello\n", "repo/gate": "shut\n", "repo/greet.sh": "#!/bin/sh\nuntil grep -q go gate; do sleep 0.05; done\nprintf '\\033[32mready\\033[0m\\n'\n", "turns.yaml": turns,
-		"home/.config/adroit/pipelines/tidy.yaml": "name: tidy\ndescription: Look twice, ask, and end.\nsteps:\n  - id: look\n    parallel:\n      - {id: left, run: echo left}\n      - {id: right, run: echo right}\n  - id: ask\n    await: {signal: go, question: \"Go on?\"}\n  - id: last\n    run: echo last\n"})
+	p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": handAgent, "home/.config/adroit/agents/broken.md": "---\ndescription: Has a tool that is not there.\ntools: [no_such_tool]\n---\nYou work.\n", "repo/a.txt": "Hello\n", "repo/gate": "shut\n", "repo/greet.sh": "#!/bin/sh\nuntil grep -q go gate; do sleep 0.05; done\nprintf '\\033[32mready\\033[0m\\n'\nprintf '\\000\\001' > sound.bin\nseq 3000 > long.txt\n", "turns.yaml": turns,
+		"home/.config/adroit/pipelines/tidy.yaml": "name: tidy\ndescription: Look twice, ask, and end.\ninputs: {level: {description: a" + strings.Repeat("_word", 30) + ", default: usual}}\nsteps:\n  - id: look\n    parallel:\n      - {id: left, run: echo left}\n      - {id: right, run: echo right}\n  - id: ask\n    await: {signal: go, question: \"Go on?\"}\n  - id: last\n    run: echo last\n"})
 	if err := os.Chmod(p.path("repo/greet.sh"), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -204,7 +204,7 @@ export function useSubmit(): (request: unknown) => Promise<Submitted> {
 export function useSend(job: string): (text: string, start: boolean) => Promise<void> {
   const sent = useRef("");
   return async (text, start) => {
-    if (sent.current !== text) await call("jobs/send", { job, options: { text } });
+    if (sent.current !== text) await call("jobs/send", { job, options: { text, mentions: text } });
     sent.current = text;
     if (start) await call("jobs/start", { job, options: { live: true } });
     sent.current = "";

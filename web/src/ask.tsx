@@ -1,7 +1,7 @@
 import { useState, type KeyboardEvent } from "react";
 import { call, Failure, refresh, to, useMay } from "./api";
 import { ago, called, Code, DiffView, edited, Facts, json, mixed, Problem, visible } from "./text";
-import type { About, Job, Question, Rule, Schema } from "./types";
+import type { About, Choice, Job, Question, Rule, Schema } from "./types";
 
 // rule is a permission rule on a line, as adroit prints it.
 export const rule = (r: Rule) => [r.do, r.tool, r.command && "`" + r.command + "`", r.path].filter(Boolean).join(" ");
@@ -68,7 +68,7 @@ function Call({ a }: { a: About }) {
     {typeof args.command === "string" && <pre className="command" tabIndex={0} role="group" aria-label="The command">{visible(args.command)}</pre>}
     {a.preview && (diff ? <DiffView text={a.preview} asked /> : <Code text={visible(a.preview)} label="What it changes" />)}
     {rest.length > 0 && <><h3>Arguments</h3><Facts of={rest.map(([k, v]) => [visible(k), <span className="value">{visible(json(v))}</span>])} /></>}
-    {odd.length > 0 && <p className="warn">Letters of several alphabets in one word: {odd.join(", ")}</p>}
+    {odd.length > 0 && <p className="warn">Letters of several alphabets in one word: {visible(odd.join(", "))}</p>}
     {a.changed && <p className="warn">The tool is not as it was when it was accepted.</p>}
     <Facts of={[
       ["Because", visible(a.why ?? "")], ["In", visible(a.dir ?? "")], ["May", named(a.needs)], ["Sandbox", a.sandbox ?? ""], ["Network", a.network ?? ""],
@@ -87,8 +87,8 @@ function Other({ a }: { a: About }) {
 
 // Reply is a form for an answer that is no yes or no to a call.
 function Reply({ q, busy, answer }: { q: Question; busy: boolean; answer: (name: string, value?: unknown) => void }) {
-  const [text, setText] = useState(""), [values, setValues] = useState<Record<string, unknown>>({});
   const schema = q.about?.schema, fields = Object.entries(schema?.properties ?? {});
+  const [text, setText] = useState(""), [values, setValues] = useState<Record<string, unknown>>(() => Object.fromEntries(fields.flatMap(([k, p]) => { const v = p.default ?? (p.type === "boolean" && schema?.required?.includes(k) ? false : undefined); return v === undefined ? [] : [[k, v]]; })));
   const value = () => fields.length ? values : text === "" ? undefined : q.type && q.type !== "text" && q.type !== "string" ? parse(text) : text;
   return <form className="say" onSubmit={(e) => { e.preventDefault(); const by = (e.nativeEvent as SubmitEvent).submitter; answer(by?.dataset.signal ?? signal(q.signals[0]), value()); }}>
     {fields.length ? <Fields schema={schema!} values={values} set={setValues} /> : <label>Answer{q.type && ` (${q.type})`} <input value={text} onChange={(e) => setText(e.target.value)} /></label>}
@@ -98,18 +98,23 @@ function Reply({ q, busy, answer }: { q: Question; busy: boolean; answer: (name:
 
 const parse = (s: string): unknown => { try { return JSON.parse(s); } catch { return s; } };
 
-// Fields is a form of a JSON Schema of an object.
+// loose is what is typed where any value may stand, as by -i of adroit run: text, unless it is an object or a list.
+const loose = (s: string): unknown => (/^\s*[[{]/.test(s) ? parse(s) : s);
+
+// Fields is a form of a JSON Schema of an object. What is typed stays as it is typed; an empty field has the default.
 export function Fields({ schema, values, set }: { schema: Schema; values: Record<string, unknown>; set: (v: Record<string, unknown>) => void }) {
   return <>{Object.entries(schema.properties ?? {}).map(([name, p]) => {
-    const need = schema.required?.includes(name), all = p.enum ?? p.oneOf?.map((o) => o.const);
+    const need = schema.required?.includes(name), many = p.type === "array", of = many ? p.items ?? {} : p;
+    const all = of.enum?.map((v, i): Choice => ({ const: v, title: of.enumNames?.[i] })) ?? (of.oneOf ?? of.anyOf)?.filter((o) => o.const !== undefined), pick = (s: string) => all?.find((o) => String(o.const) === s)?.const;
     const put = (v: unknown) => { const next = { ...values }; if (v === "" || v === undefined) delete next[name]; else next[name] = v; set(next); };
-    const now = values[name] ?? p.default;
+    const now = values[name], usual = p.default === undefined ? undefined : json(p.default), any = p.type === "object" || p.type === "array" || !p.type;
     return <label key={name}>{visible(p.title ?? name)}{need && <span className="need"> (needed)</span>}{p.description && <small>{visible(p.description)}</small>}
-      {all ? <select required={need} value={String(now ?? "")} onChange={(e) => put(all.find((v) => String(v) === e.target.value))}><option value="" />{all.map((v) => <option key={String(v)} value={String(v)}>{visible(String(v))}</option>)}</select>
+      {all?.length ? <select required={need} multiple={many} value={many ? (now as unknown[] ?? []).map(String) : String(now ?? "")} onChange={(e) => put(many ? [...e.target.selectedOptions].map((o) => pick(o.value)) : pick(e.target.value))}>
+        {!many && <option value="" />}{all.map((o) => <option key={String(o.const)} value={String(o.const)}>{visible(String(o.title ?? o.const))}</option>)}</select>
         : p.type === "boolean" ? <input type="checkbox" checked={Boolean(now)} onChange={(e) => put(e.target.checked)} />
         : p.type === "number" || p.type === "integer" ? <input type="number" step={p.type === "integer" ? 1 : "any"} required={need} value={String(now ?? "")} onChange={(e) => put(e.target.value === "" ? "" : Number(e.target.value))} />
-        : p.type === "object" || p.type === "array" ? <textarea rows={3} required={need} placeholder="JSON" onChange={(e) => put(parse(e.target.value))} />
-        : <textarea rows={2} required={need} value={typeof now === "string" ? now : now === undefined ? "" : json(now)} onChange={(e) => put(p.type ? e.target.value : parse(e.target.value))} />}
+        : any ? <textarea rows={p.type ? 3 : 2} required={need} defaultValue={now === undefined ? "" : json(now)} placeholder={usual ?? (p.type && "JSON")} onChange={(e) => put(p.type ? e.target.value && parse(e.target.value) : loose(e.target.value))} />
+        : <textarea rows={2} required={need} value={String(now ?? "")} placeholder={usual} onChange={(e) => put(e.target.value)} />}
     </label>;
   })}</>;
 }

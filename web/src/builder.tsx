@@ -38,7 +38,7 @@ function Choose() {
     </form>
     <Problem of={list.error} />
     {list.data?.items?.length ? <><h2>Pipelines here</h2><ul className="jobs">{[...list.data.items].sort((a, b) => Number(b.layer === "project") - Number(a.layer === "project")).map((p) => <li key={p.name}><span className="note">{p.layer}</span><div className="what"><a href={open(p)}>{visible(p.name)}</a><p className="why">{visible(p.description)}</p></div><span className="meta">{plural(p.steps, "step")}</span></li>)}</ul></> : null}
-    {list.data?.problems?.filter((p) => p.severity === "error").map((p, i) => <p key={i} className="warn">{p.file}{p.line && ":" + p.line}: {p.message}</p>)}
+    {list.data?.problems?.filter((p) => p.severity === "error").map((p, i) => <p key={i} className="warn">{visible(`${p.file}${p.line ? ":" + p.line : ""}: ${p.message}`)}</p>)}
   </>;
 }
 
@@ -122,7 +122,7 @@ function Workshop({ dir, name, draft, schema }: { dir: string; name: string; dra
     setBusy(false);
   };
   const take = (f: File | null) => {
-    if (f) { change(f.text, ""); draft.saved = f.text; }
+    if (f) { change(f.text = f.text.replaceAll("\r\n", "\n"), ""); draft.saved = f.text; }
     draft.digest = f?.digest ?? "";
     setTheirs(undefined);
     setNews("The text is that of the file. Undo brings yours back.");

@@ -38,7 +38,7 @@ export default function Costs() {
     {stats.data && stats.data.jobs > 0 && <Coordinated of={stats.data} />}
     <Problem of={known.error} />
     {known.data?.length ? <div className="lines" tabIndex={0} role="group" aria-label="What coordinators did"><table><thead><tr><th scope="col">Problem</th><th scope="col">Decision</th><th scope="col">By</th><th scope="col">Came of it</th><th scope="col">When</th></tr></thead>
-      <tbody>{known.data.slice(0, 100).map((f) => <tr key={f.key}><td><b>{f.type}</b> {visible(f.message)}</td><td>{f.action.decision}</td><td>{f.action.agent ?? f.action.by}</td><td>{f.outcome}</td><td>{ago(f.at)}</td></tr>)}</tbody></table></div> : stats.data?.jobs === 0 && <p className="weak">Nothing was coordinated in these days.</p>}
+      <tbody>{known.data.slice(0, 100).map((f) => <tr key={f.key}><td><b>{visible(f.type)}</b> {visible(f.message)}</td><td>{f.action.decision}</td><td>{visible(f.action.agent ?? f.action.by ?? "")}</td><td>{f.outcome}</td><td>{ago(f.at)}</td></tr>)}</tbody></table></div> : stats.data?.jobs === 0 && <p className="weak">Nothing was coordinated in these days.</p>}
   </>;
 }
 
@@ -67,5 +67,5 @@ function Days({ jobs, days }: { jobs: Job[]; days: number }) {
 
 function Table({ title, of, plain }: { title: string; of: Sum[]; plain?: boolean }) {
   return <><h2>{title}</h2><div className="lines" tabIndex={0} role="group" aria-label={title}><table><thead><tr><th scope="col">{plain ? "Status" : title.replace("By ", "").replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" className="num">Jobs</th>{!plain && <th scope="col" className="num">Done</th>}<th scope="col" className="num">Tokens</th><th scope="col" className="num">Cost</th></tr></thead>
-    <tbody>{of.slice(0, 30).map((s) => <tr key={s.name}><td>{s.name}</td><td className="num">{s.jobs}</td>{!plain && <td className="num">{s.good}</td>}<td className="num">{count(s.tokens)}</td><td className="num">{cost(s.cost) || "–"}</td></tr>)}</tbody></table></div></>;
+    <tbody>{of.slice(0, 30).map((s) => <tr key={s.name}><td>{visible(s.name)}</td><td className="num">{s.jobs}</td>{!plain && <td className="num">{s.good}</td>}<td className="num">{count(s.tokens)}</td><td className="num">{cost(s.cost) || "–"}</td></tr>)}</tbody></table></div></>;
 }

@@ -2,7 +2,7 @@ import * as dagre from "@dagrejs/dagre";
 import { useState } from "react";
 import { useCall } from "./api";
 import { failed, shown, type Run, type Step } from "./steps";
-import { Empty, kindOf, took } from "./text";
+import { Empty, kindOf, took, visible } from "./text";
 import type { Detail } from "./types";
 
 interface Declared { id: string; name?: string; agent?: unknown; run?: string; await?: unknown; parallel?: Declared[]; steps?: Declared[]; onSuccess?: string; onFailure?: string; when?: unknown }
@@ -83,7 +83,7 @@ function Drawing({ nodes, edges, picked, pick }: { nodes: Node[]; edges: Edge[];
       {nodes.map((n) => {
         const at = g.node(n.id);
         const chosen = pick && { role: "button", tabIndex: 0, "aria-pressed": n.id === picked, onClick: () => pick(n.id), onKeyDown: (e: React.KeyboardEvent) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); pick(n.id); } } };
-        return <g key={n.id} {...chosen} className={"node " + kindOf(n.status) + (n.id === picked ? " picked" : "")} transform={`translate(${at.x - at.width / 2} ${at.y - at.height / 2})`}><rect width={at.width} height={at.height} rx="9" /><circle cx="16" cy="16" r="4.5" /><text x="28" y="20">{n.label}</text><text className="note" x="28" y="36">{n.note}</text></g>;
+        return <g key={n.id} {...chosen} className={"node " + kindOf(n.status) + (n.id === picked ? " picked" : "")} transform={`translate(${at.x - at.width / 2} ${at.y - at.height / 2})`}><rect width={at.width} height={at.height} rx="9" /><circle cx="16" cy="16" r="4.5" /><text x="28" y="20">{visible(n.label)}</text><text className="note" x="28" y="36">{visible(n.note)}</text></g>;
       })}
     </svg>
   </div>;

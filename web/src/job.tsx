@@ -49,7 +49,7 @@ export function JobPage({ id }: { id: string }) {
   const j = d.job, status = standing(j.status, run.status), arts = answered.data?.artifacts ?? {};
   const end = run.final && status !== "running" ? run.final as Final : d.final;
   const test = arts.test_result?.value as TestResult | undefined;
-  const names = Object.keys(arts).filter((n) => n !== "diff");
+  const names = Object.keys(arts).filter((n) => n !== "diff" && n !== "diff_omitted");
   const live = status === "running" || status === "waiting" || status === "interrupted";
   const proved = end && !live && status !== "queued";
   return <>
@@ -87,9 +87,10 @@ export function standing(stored: string, told: string): string {
 function Sums({ d, run, status }: { d: Detail; run: Run; status: string }) {
   const [, tick] = useReducer((n: number) => n + 1, 0);
   useEffect(() => { if (status === "running") { const t = setInterval(tick, 1000); return () => clearInterval(t); } }, [status]);
-  const u = d.usage.total, f = d.final, usage = u.usage ?? f?.usage ?? {}, limits = d.job.input?.limits ?? {}, spent = d.usage.cost_usd ?? u.cost_usd ?? 0;
+  const u = d.usage.total, f = d.final, usage = u.usage ?? f?.usage ?? {}, limits = { ...d.job.input?.limits }, spent = d.usage.cost_usd ?? u.cost_usd ?? 0;
   const time = run.began ? (status === "running" ? Date.now() : run.ended ?? run.began) - run.began : 0, live = run.steps.filter((s) => s.kind === "model" && s.ended).length;
   const tokens = (usage.in ?? 0) + (usage.out ?? 0);
+  for (const k of Object.keys(limits) as (keyof Limits)[]) limits[k] = Math.max(0, d.job.output?.raised?.[k] ?? limits[k] ?? 0); // a negative one is none
   const bars: [string, number, number, string][] = [["Turns", Math.max(u.turns ?? 0, status === "running" ? live : 0), limits.turns ?? 0, ""], ["Tokens", tokens, limits.tokens ?? 0, ""], ["Cost", spent, limits.cost_usd ?? 0, "$"]];
   return <section className="sums" aria-label="What it took">
     <div><b>{took(time)}</b><span>time</span></div>
@@ -98,7 +99,7 @@ function Sums({ d, run, status }: { d: Detail; run: Run; status: string }) {
     {tokens > 0 && <div><b>{count(usage.in)} <small>in</small> {count(usage.out)} <small>out</small></b><span>{usage.cached ? count(usage.cached) + " cached" : "none cached"}</span></div>}
     {(u.calls ?? 0) > 0 && <div><b>{u.calls}</b><span>calls</span></div>}
     {(d.usage.parts?.length ?? 0) > 0 && <div><b>{d.usage.parts!.length}</b><span>parts</span></div>}
-    <div className="wide"><b>{d.job.agent} <small>{d.job.model !== "none" && short(d.job.model ?? "")}</small></b><span title={d.job.dir}>{d.job.dir}</span></div>
+    <div className="wide"><b>{d.job.agent} <small>{d.job.model !== "none" && short(d.job.model ?? "")}</small></b><span title={visible(d.job.dir ?? "")}>{visible(d.job.dir ?? "")}</span></div>
   </section>;
 }
 
@@ -179,7 +180,7 @@ function line(s: Step): string {
 function Body({ s, test }: { s: Step; test?: TestResult }) {
   const a = s.data?.args ?? {}, text: string = s.data?.text ?? s.live;
   if (s.kind === "model") return <>{s.thinking && <details className="thinking" open={!s.ended && !s.live}><summary>Thinking</summary><p className="plain">{visible(s.thinking)}</p></details>}{text ? <Markdown text={text} /> : !s.ended && <p className="weak">Thinking…</p>}</>;
-  if (s.kind === "await") return s.data?.tool ? <><p>{visible(s.data.tool)} {s.data.said && <>was answered with <b>{s.data.said.name}</b> by {s.data.said.by}{s.data.said.value !== undefined && <>: {visible(json(s.data.said.value))}</>}</>}</p>{s.data.always && <p className="weak">Always would have added {rule(s.data.always)}</p>}</> : <p>{visible(s.data?.question ?? "")}</p>;
+  if (s.kind === "await") return s.data?.tool ? <><p>{visible(s.data.tool)} {s.data.said && <>was answered with <b>{visible(s.data.said.name)}</b> by {visible(s.data.said.by ?? "")}{s.data.said.value !== undefined && <>: {visible(json(s.data.said.value))}</>}</>}</p>{s.data.always && <p className="weak">Always would have added {visible(rule(s.data.always))}</p>}</> : <p>{visible(s.data?.question ?? "")}</p>;
   if (s.kind === "agent" || s.kind === "part") return <><p className="plain">{visible(s.text)}</p>{typeof s.data?.output === "string" && <Code text={visible(s.data.output)} label="Its output" />}{s.data?.summary && <Markdown text={s.data.summary} />}</>;
   if (s.kind !== "tool") return <p className="plain">{visible(s.text)}</p>;
   if (test) return <Tests of={test} />;
@@ -200,7 +201,7 @@ function Hands({ s, d, changed, status, again }: { s: Step; d: Detail; changed?:
   return <div className="buttons small">
     {s.turn && s.ended && <button onClick={() => setFork(!fork)} aria-expanded={fork}>Fork from here…</button>}
     {changed && rests && <button onClick={() => setUndo(!undo)} aria-expanded={undo}>Undo this step…</button>}
-    {fork && <Say label="What the new job is told at this place (it may be empty)" button="Fork" optional done={() => setFork(false)} send={async (text) => begin(await call<Submitted>("jobs/retry", { job: d.job.id, options: { from: s.turn, ...(text && { message: text }) } }))} />}
+    {fork && <Say label="What the new job is told at this place (it may be empty)" button="Fork" optional done={() => setFork(false)} send={async (text) => begin(await call<Submitted>("jobs/retry", { job: d.job.id, options: { from: s.turn, ...(text && { message: text, mentions: text }) } }))} />}
     {undo && <Undo job={d.job.id} step={s.path} done={() => { again(); void refresh(); }} />}
   </div>;
 }
@@ -279,8 +280,8 @@ const amount = (l: Limits) => l.turns ? plural(l.turns, "turn") : l.tokens ? cou
 function Undo({ job, step, done }: { job: string; step?: string; done: () => void }) {
   const options = step ? { step } : {}, { data, error } = useCall<Diff>("jobs/diff", { job, options });
   const [report, setReport] = useState<UndoReport>(), [problem, setProblem] = useState<Failure>(), [busy, setBusy] = useState(false);
-  if (report) return <div className="undo" role="status"><p><b>{report.step ? "Undone." : "There was nothing left to undo."}</b> {report.restored?.length ? "Restored: " + report.restored.join(", ") + ". " : ""}{report.removed?.length ? "Removed: " + report.removed.join(", ") + "." : ""}</p>
-    {report.skipped?.map((s) => <p key={s.path} className="warn">{s.path} stays: {s.reason}</p>)}</div>;
+  if (report) return <div className="undo" role="status"><p><b>{report.step ? "Undone." : "There was nothing left to undo."}</b> {report.restored?.length ? "Restored: " + visible(report.restored.join(", ")) + ". " : ""}{report.removed?.length ? "Removed: " + visible(report.removed.join(", ")) + "." : ""}</p>
+    {report.skipped?.map((s) => <p key={s.path} className="warn">{visible(`${s.path} stays: ${s.reason}`)}</p>)}</div>;
   return <div className="undo">
     <h3>{step ? "Undoing this step takes back" : "Undo takes back"}</h3>
     <Problem of={error ?? problem} />
@@ -300,7 +301,7 @@ function Changes({ d, stamp, again, status }: { d: Detail; stamp: string; again:
   const [undo, setUndo] = useState(""), may = useMay();
   return <>
     <Problem of={error} />
-    {data?.incomplete?.map((w) => <p key={w} className="warn">{w}</p>)}
+    {data?.incomplete?.map((w) => <p key={w} className="warn">{visible(w)}</p>)}
     {data && (data.diff ? <>
       <p className="lead">{plural(data.changes?.length ?? 0, "file")} changed{d.worktree && <> in a worktree on the branch <code>{d.worktree.branch}</code></>}.</p>
       <DiffView text={data.diff} />

@@ -7,7 +7,9 @@ import type { Agent, Field, Limits, Listing, Model, Pipeline, Schema } from "./t
 interface Plan { workflow: string; task: { model?: string; mode?: string; tools?: unknown[]; limits?: Limits }; stages?: string[]; ignored?: string[] }
 
 const modes = [["", "as configured"], ["plan", "plan: read only"], ["edits", "edits: commands are asked about"], ["auto", "auto: also commands, in a sandbox"]];
+// quote writes a word for a shell, and literal the value of an input, which - and @ would have read from elsewhere.
 const quote = (s: string) => (/^[\w@%+=:,./-]+$/.test(s) ? s : "'" + s.replaceAll("'", "'\\''") + "'");
+const literal = (s: string) => (/^\\*(@|-$)/.test(s) ? "\\" + s : s);
 
 // schemaOf is what a form is made of: the inputs that a file declares.
 const schemaOf = (inputs: Field[] = []): Schema => ({
@@ -36,12 +38,12 @@ export default function Start({ target, from = "" }: { target?: string; from?: s
   const num = (k: string) => (limits[k] ? Number(limits[k]) : undefined);
   const wanted: Limits = { turns: num("turns"), tokens: num("tokens"), cost_usd: num("cost"), time: limits.time ? Math.round(Number(limits.time) * 60e9) : undefined };
   const request = {
-    target: name, dir: at, ...(prompt && { prompt }), ...(model && { model, model_for_all: true }), ...(mode && { mode }), ...(worktree && { worktree }),
+    target: name, dir: at, ...(prompt && { prompt, mentions: prompt }), ...(model && { model, model_for_all: true }), ...(mode && { mode }), ...(worktree && { worktree }),
     ...(Object.keys(inputs).length && { inputs }), ...(Object.values(wanted).some(Boolean) && { limits: wanted }),
   };
-  const line = ["adroit run", quote(name), prompt && quote(prompt), at && "-C " + quote(at), model && "-m " + quote(model), mode && "--mode " + mode, worktree && "--worktree",
-    ...Object.entries(inputs).map(([k, v]) => "-i " + quote(`${k}=${typeof v === "string" ? v : JSON.stringify(v)}`)),
-    wanted.turns && "--max-turns " + wanted.turns, wanted.tokens && "--max-tokens " + wanted.tokens, wanted.cost_usd && "--max-cost " + wanted.cost_usd, limits.time && `--timeout ${limits.time}m`].filter(Boolean).join(" ");
+  const dashed = prompt.startsWith("-"), line = ["adroit run", quote(name), prompt && !dashed && quote(prompt), at && "-C " + quote(at), model && "-m " + quote(model), mode && "--mode " + mode, worktree && "--worktree",
+    ...Object.entries(inputs).map(([k, v]) => "-i " + quote(`${k}=${typeof v === "string" ? literal(v) : JSON.stringify(v)}`)),
+    wanted.turns && "--max-turns " + wanted.turns, wanted.tokens && "--max-tokens " + wanted.tokens, wanted.cost_usd && "--max-cost " + wanted.cost_usd, limits.time && `--timeout ${limits.time}m`, dashed && "-- " + quote(prompt)].filter(Boolean).join(" ");
   const act = async (f: () => Promise<void>) => {
     setBusy(true);
     setProblem(undefined);
@@ -53,7 +55,7 @@ export default function Start({ target, from = "" }: { target?: string; from?: s
   return <>
     <h1>Start a job</h1>
     <Problem of={agents.error} />
-    {[...(agents.data?.problems ?? []), ...(pipelines.data?.problems ?? [])].filter((p) => p.severity === "error").map((p, i) => <p key={i} className="warn">{p.file}{p.line && ":" + p.line}: {p.message}{p.hint && "; " + p.hint}</p>)}
+    {[...(agents.data?.problems ?? []), ...(pipelines.data?.problems ?? [])].filter((p) => p.severity === "error").map((p, i) => <p key={i} className="warn">{visible(`${p.file}${p.line ? ":" + p.line : ""}: ${p.message}${p.hint ? "; " + p.hint : ""}`)}</p>)}
     <form className="form" onSubmit={(e) => { e.preventDefault(); void act(async () => begin(await submit(request))); }}>
       <label>Agent or pipeline
         <select value={name} onChange={(e) => setName(e.target.value)}>
@@ -63,7 +65,7 @@ export default function Start({ target, from = "" }: { target?: string; from?: s
         </select>
         <small>{visible(agent?.description ?? (pipeline ? `${pipeline.description} (${plural(pipeline.steps, "step")})` : ""))}</small></label>
       <label>What is to be done<textarea rows={4} value={prompt} placeholder={agent?.default_prompt} required={!agent?.default_prompt && !Object.keys(schema.properties ?? {}).length} onChange={(e) => setPrompt(e.target.value)} /></label>
-      <Fields schema={schema} values={inputs} set={setInputs} />
+      <Fields key={name} schema={schema} values={inputs} set={setInputs} />
       <div className="pair">
         <label>Directory<input list="dirs" value={dir} placeholder={usual || "/path/to/project"} required={!usual} onChange={(e) => setDir(e.target.value)} onBlur={() => setEntered(dir)} /><datalist id="dirs">{dirs.map((d) => <option key={d} value={d} />)}</datalist></label>
         <label>Model<input list="models" value={model} placeholder={agent?.model ?? "as configured"} onChange={(e) => setModel(e.target.value)} /><datalist id="models">{usable.map((m) => <option key={m.model} value={m.model} />)}</datalist></label>
@@ -75,7 +77,7 @@ export default function Start({ target, from = "" }: { target?: string; from?: s
       </div></details>
       <label className="check"><input type="checkbox" checked={worktree} onChange={(e) => setWorktree(e.target.checked)} /> In a git worktree of its own, to be merged later</label>
       <Problem of={problem} />
-      {plan && <section className="plan" role="status"><h2>What would run</h2><Facts of={[["Workflow", plan.workflow], ["Model", plan.task.model ?? ""], ["Mode", plan.task.mode ?? ""], ["Tools", plan.task.tools?.length ? String(plan.task.tools.length) : ""]]} />{plan.stages?.map((s) => <p key={s}>{s}</p>)}{plan.ignored?.map((s) => <p key={s} className="warn">{s}</p>)}</section>}
+      {plan && <section className="plan" role="status"><h2>What would run</h2><Facts of={[["Workflow", plan.workflow], ["Model", plan.task.model ?? ""], ["Mode", plan.task.mode ?? ""], ["Tools", plan.task.tools?.length ? String(plan.task.tools.length) : ""]]} />{plan.stages?.map((s) => <p key={s}>{visible(s)}</p>)}{plan.ignored?.map((s) => <p key={s} className="warn">{visible(s)}</p>)}</section>}
       <div className="buttons"><button className="primary" disabled={busy}>Start</button><button type="button" disabled={busy} onClick={(e) => e.currentTarget.form?.reportValidity() && void act(async () => setPlan(await call<Plan>("jobs/resolve", request)))}>Check</button></div>
       <div className="copy"><code tabIndex={0}>{line}</code><button type="button" onClick={() => void navigator.clipboard.writeText(line).then(() => setCopied(true))}>{copied ? "Copied" : "Copy"}</button></div>
     </form>

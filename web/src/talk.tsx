@@ -17,7 +17,7 @@ export default function Talk({ id }: { id?: string }) {
     {id ? <Conversation key={id} id={id} /> : <section aria-label="New conversation"><Empty><p>Ask about a project, or have something changed in it.</p></Empty>
       <label className="one">Directory<input list="talkdirs" value={dir} placeholder={usual || "/path/to/project"} required={!usual} form="talk" onChange={(e) => setDir(e.target.value)} /><datalist id="talkdirs">{dirs.map((d) => <option key={d} value={d} />)}</datalist></label>
       <Say label="Your message" button="Send" send={async (prompt) => {
-        await begin(await submit({ target: "agent:chat", prompt, dir: dir || usual }), "talk");
+        await begin(await submit({ target: "agent:chat", prompt, mentions: prompt, dir: dir || usual }), "talk");
       }} id="talk" /></section>}
   </div>;
 }

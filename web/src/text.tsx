@@ -1,4 +1,4 @@
-import { Fragment, lazy, Suspense, type ReactNode } from "react";
+import { Fragment, lazy, Suspense, useState, type ReactNode } from "react";
 import type { Job } from "./types";
 
 // visible shows what a reader would not see: control characters, and those that turn or hide text.
@@ -73,8 +73,10 @@ interface FileDiff { name: string; note: string; lines: Line[]; plus: number; mi
 // readDiff reads a unified diff.
 export function readDiff(text: string): FileDiff[] {
   const out: FileDiff[] = [];
-  let file: FileDiff | undefined, old = 0, now = 0, oldLeft = 0, nowLeft = 0, from = "", known = true;
-  const begin = (name: string) => { file = { name, note: "", lines: [], plus: 0, minus: 0 }; out.push(file); };
+  let file: FileDiff | undefined, old = 0, now = 0, oldLeft = 0, nowLeft = 0, from = "", known = true, packed = false;
+  // A name that git quotes stays quoted.
+  const name = (s: string) => s.replace(/\t$/, "").replace(/^("?)[ab]\//, "$1");
+  const begin = (name: string) => { packed = false; file = { name, note: "", lines: [], plus: 0, minus: 0 }; out.push(file); };
   for (const line of text.replace(/\n$/, "").split("\n")) {
     const hunk = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)/.exec(line);
     if (file && oldLeft + nowLeft > 0 && /^[-+ ]/.test(line)) {
@@ -89,16 +91,19 @@ export function readDiff(text: string): FileDiff[] {
       known = old + now > 0;
       if (file.lines.length) file.lines.push({ mark: "@", text: hunk[5].trim() });
     } else if (line.startsWith("diff --git ")) {
-      begin(line.replace(/^diff --git a\/.* b\//, ""));
+      begin(/^a\/(.*) b\/\1$/.exec(line.slice(11))?.[1] ?? name(/ ("b\/.*"|b\/.*?)$/.exec(line)?.[1] ?? line));
+    } else if (packed || file && /^(GIT binary patch$|Binary files )/.test(line)) {
+      if (!packed) file!.note = [file!.note, "binary"].filter(Boolean).join(", ");
+      packed = true;
     } else if (line.startsWith("--- ")) {
-      from = line.slice(4).replace(/^a\//, "");
+      from = name(line.slice(4));
       if (!file || file.lines.length) begin(from);
     } else if (line.startsWith("+++ ") && file) {
-      const name = line.slice(4).replace(/^b\//, "");
-      file.name = name === "/dev/null" ? from : name;
-      if (name === "/dev/null") file.note = "deleted";
+      const now = name(line.slice(4));
+      file.name = now === "/dev/null" ? from : now;
+      if (now === "/dev/null") file.note = "deleted";
       if (from === "/dev/null") file.note = "new";
-    } else if (file && /^(rename|new file|deleted file|Binary|old mode|new mode)/.test(line)) {
+    } else if (file && /^(rename|new file|deleted file|old mode|new mode)/.test(line)) {
       file.note = [file.note, line.replace(/ mode \d+$/, "")].filter(Boolean).join(", ");
     } else if (file && line.startsWith("\\")) {
       file.lines.push({ mark: "\\", text: line.slice(2) });
@@ -120,16 +125,26 @@ export function DiffView({ text, asked }: { text: string; asked?: boolean }) {
       <summary><span className="name">{visible(f.name) || "changes"}</span>{f.note && <span className="note">{visible(f.note)}</span>}
         <span className="plus">+{f.plus}</span><span className="minus">−{f.minus}</span></summary>
       <div className="lines" tabIndex={0} role="group" aria-label={"Changes of " + visible(f.name)}>
-        <table><tbody>{f.lines.map((l, k) => (
-          <tr key={k} className={{ "+": "added", "-": "taken", "@": "hunk", "\\": "hunk" }[l.mark] ?? ""}>
-            <td className="no" aria-hidden="true">{l.old}</td><td className="no" aria-hidden="true">{l.now}</td>
-            <td className="mark">{l.mark === "@" ? "⋯" : l.mark === "-" ? "−" : l.mark}</td>
-            <td className="text">{l.mark === "@" ? visible(l.text) : <Suspense fallback={visible(l.text)}><Lines text={visible(l.text)} file={f.name} /></Suspense>}</td>
-          </tr>))}
-        </tbody></table>
+        <Rows of={f} all={asked} />
       </div>
     </details>))}
   </div>;
+}
+
+// Rows are the lines of a file, of many and of long ones the beginning at first.
+function Rows({ of: f, all }: { of: FileDiff; all?: boolean }) {
+  const [whole, setWhole] = useState(all), most = whole ? Infinity : 1000, long = f.lines.some((l) => l.text.length > 5000);
+  return <>
+    <table><tbody>{f.lines.slice(0, most).map((l, k) => {
+      const text = visible(whole ? l.text : l.text.slice(0, 5000));
+      return <tr key={k} className={{ "+": "added", "-": "taken", "@": "hunk", "\\": "hunk" }[l.mark] ?? ""}>
+        <td className="no" aria-hidden="true">{l.old}</td><td className="no" aria-hidden="true">{l.now}</td>
+        <td className="mark">{l.mark === "@" ? "⋯" : l.mark === "-" ? "−" : l.mark}</td>
+        <td className="text">{l.mark === "@" ? text : <Suspense fallback={text}><Lines text={text} file={f.name} /></Suspense>}</td>
+      </tr>;
+    })}</tbody></table>
+    {!whole && (f.lines.length > most || long) && <button onClick={() => setWhole(true)}>{f.lines.length > most ? `Show all ${f.lines.length} lines` : "Show long lines whole"}</button>}
+  </>;
 }
 
 // edited is a diff of a text that takes the place of another, somewhere in a file: a hunk at 0 has no line numbers.
@@ -144,7 +159,7 @@ export function Facts({ of }: { of: [string, ReactNode][] }) {
 }
 
 export function Problem({ of }: { of?: { message: string; hint?: string } }) {
-  return of ? <p className="problem" role="alert"><strong>{of.message}</strong>{of.hint && <span>{of.hint}</span>}</p> : null;
+  return of ? <p className="problem" role="alert"><strong>{visible(of.message)}</strong>{of.hint && <span>{visible(of.hint)}</span>}</p> : null;
 }
 
 export function Empty({ children }: { children: ReactNode }) { return <div className="empty">{children}</div>; }

@@ -24,7 +24,7 @@ export interface Job {
   position?: { turns: number; calls: number; tool?: string }; queue?: number; actions?: Action[];
 }
 
-export interface Output { usage?: Usage; cost_usd?: number; used?: Record<string, Usage>; turns?: number; spent_ns?: number; below?: Figures; artifacts?: Record<string, Artifact> }
+export interface Output { raised?: Limits; usage?: Usage; cost_usd?: number; used?: Record<string, Usage>; turns?: number; spent_ns?: number; below?: Figures; artifacts?: Record<string, Artifact> }
 export interface Limits { turns?: number; tokens?: number; cost_usd?: number; time?: number }
 export interface Artifact { value: unknown; tool?: string; version?: number }
 export interface Action { do: string; job: string; signal?: string; question?: string; limit?: string; follow?: boolean; carry_out?: boolean }
@@ -55,8 +55,9 @@ export interface Change { path: string; kind: string; from?: string; step?: stri
 export interface Diff { job: string; changes: Change[] | null; diff: string; incomplete?: string[] }
 export interface UndoReport { restored?: string[]; removed?: string[]; skipped?: { path: string; reason: string }[]; step?: string }
 
+export interface Choice { const?: unknown; title?: string }
 export interface Schema {
-  type?: string; title?: string; description?: string; enum?: unknown[]; oneOf?: { const?: unknown; title?: string }[]; default?: unknown;
+  type?: string; title?: string; description?: string; enum?: unknown[]; enumNames?: string[]; oneOf?: Choice[]; anyOf?: Choice[]; items?: Schema; default?: unknown;
   required?: string[]; properties?: Record<string, Schema>;
 }
 
