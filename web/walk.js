@@ -98,6 +98,7 @@ try {
   await look("inbox");
   await page.locator("article.ask").focus();
   await page.keyboard.press("a");
+  await see("answered with approve by owner");
   await see("Nobody waits for you");
   await go("jobs/" + job);
   await status("running");
@@ -188,6 +189,9 @@ try {
   await page.getByLabel("Answer").fill("yes");
   await page.getByRole("button", { name: "go", exact: true }).click();
   await status("done");
+  await tab("Steps");
+  await page.locator(".step.await > summary").click();
+  await see("was answered with go by owner: yes");
 
   // Build a pipeline by keyboard: a fault is seen where it is, mended, and the file is written as it is shown.
   await page.getByRole("link", { name: "Open in the builder" }).click();

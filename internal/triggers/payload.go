@@ -315,7 +315,7 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	payload, err := decodePayload(body)
 	if err != nil {
-		reply(w, http.StatusBadRequest, err.Error())
+		reply(w, http.StatusBadRequest, err.Error()+"; choose application/json as the content type where the webhook is set up")
 		return
 	}
 	switch err := e.fire(name, id, payload, 0); {

@@ -180,7 +180,11 @@ function line(s: Step): string {
 function Body({ s, test }: { s: Step; test?: TestResult }) {
   const a = s.data?.args ?? {}, text: string = s.data?.text ?? s.live;
   if (s.kind === "model") return <>{s.thinking && <details className="thinking" open={!s.ended && !s.live}><summary>Thinking</summary><p className="plain">{visible(s.thinking)}</p></details>}{text ? <Markdown text={text} /> : !s.ended && <p className="weak">Thinking…</p>}</>;
-  if (s.kind === "await") return s.data?.tool ? <><p>{visible(s.data.tool)} {s.data.said && <>was answered with <b>{visible(s.data.said.name)}</b> by {visible(s.data.said.by ?? "")}{s.data.said.value !== undefined && <>: {visible(json(s.data.said.value))}</>}</>}</p>{s.data.always && <p className="weak">Always would have added {visible(rule(s.data.always))}</p>}</> : <p>{visible(s.data?.question ?? "")}</p>;
+  if (s.kind === "await") return <>
+    {s.data?.question && <p>{visible(s.data.question)}</p>}
+    {s.data?.said && <p>{visible(s.data.tool ?? "It")} was answered with <b>{visible(s.data.said.name)}</b> by {visible(s.data.said.by ?? "")}{s.data.said.value !== undefined && <>: {visible(json(s.data.said.value))}</>}</p>}
+    {s.data?.always && <p className="weak">Always would have added {visible(rule(s.data.always))}</p>}
+  </>;
   if (s.kind === "agent" || s.kind === "part") return <><p className="plain">{visible(s.text)}</p>{typeof s.data?.output === "string" && <Code text={visible(s.data.output)} label="Its output" />}{s.data?.summary && <Markdown text={s.data.summary} />}</>;
   if (s.kind !== "tool") return <p className="plain">{visible(s.text)}</p>;
   if (test) return <Tests of={test} />;

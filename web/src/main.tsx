@@ -76,11 +76,16 @@ function Cut() {
 }
 
 function Inbox() {
-  const all = useQuestions(), { loaded, error, more } = useWorld(), may = useMay();
+  const all = useQuestions(), { loaded, error, more, jobs } = useWorld(), may = useMay(), [last, setLast] = useState("");
+  useEvents((e) => { // also one that was given elsewhere, while somebody read or wrote here
+    const of = e.kind === "answer" && jobs.find((j) => j.id === e.job);
+    if (of) setLast(`${called(of)}: answered with ${visible((e.name ?? "").split("@")[0])}${e.data?.by ? " by " + visible(e.data.by) : ""}.`);
+  });
   return <>
     <h1>Inbox</h1>
     <Problem of={error ? { message: error } : undefined} />
     {all.length > 0 && <p className="lead">{all.length === 1 ? "One question waits" : `${all.length} questions wait`} for you. <span className="keys">On a question, <kbd>a</kbd> allows once, <kbd>w</kbd> always, <kbd>d</kbd> denies; <kbd>j</kbd> and <kbd>k</kbd> move.</span></p>}
+    <p role="status" className="weak">{last}</p>
     {more && <p className="weak">These are the questions of the newest {listed} jobs that run or wait; others come when those are answered.</p>}
     {all.map(({ job, q }) => <Asked key={job.id + q.path} job={job} q={q} />)}
     <Cut />
