@@ -29,7 +29,7 @@ func TestPage(t *testing.T) {
 		testenv.Missing(t, "chromium is not installed; .ci/run installs it")
 	}
 	turns := `turns:
-  - text: "I write the greeting, and then wait until it **may go**: <img src=x onerror=alert(1)> [here](javascript:alert(1)) \u202Ehidden\n\n- one file\n- one command"
+  - text: "I write the greeting, and then wait until it **may go**: <img src=x onerror=alert(1)> [here](javascript:alert(1)) \u202Ehidden\n\n#### How\n\n- one file\n- one command"
     calls: [{name: write_file, args: {path: a.txt, content: "Good day\n"}}]
   - calls: [{name: shell, args: {command: "./greet.sh"}}]
   - calls: [{name: finish, args: {summary: "The file greets in another way."}}]

@@ -67,7 +67,7 @@ export function JobPage({ id }: { id: string }) {
       if (n > -9) { const t = tabs[(n + tabs.length) % tabs.length][0]; setTab(t); document.getElementById("tab-" + t)?.focus(); }
     }}>{tabs.map(([t, name]) => <button key={t} id={"tab-" + t} role="tab" aria-selected={tab === t} aria-controls="panel" tabIndex={tab === t ? 0 : -1} onClick={() => setTab(t)}>
       {name}{t === "artifacts" && names.length > 0 && <span>{names.length}</span>}</button>)}</div>
-    <div id="panel" role="tabpanel" aria-labelledby={"tab-" + tab} tabIndex={0}><Suspense fallback={<Empty>Loading…</Empty>}>
+    <div id="panel" role="tabpanel" aria-labelledby={"tab-" + tab} tabIndex={0}><h2 className="hidden">{tabs.find((t) => t[0] === tab)?.[1]}</h2><Suspense fallback={<Empty>Loading…</Empty>}>
       {tab === "steps" && <Steps run={run} d={d} test={test} status={status} again={again} />}
       {tab === "time" && <Waterfall run={run} status={status} />}
       {tab === "graph" && <Graph run={run} d={d} />}
@@ -127,8 +127,8 @@ function Proof({ end, test, run, alone }: { end: Final; test?: TestResult; run: 
 }
 
 export function Tests({ of: t }: { of: TestResult }) {
-  const list = t.tests ?? [], bad = list.filter((x) => x.status === "fail"), rest = list.filter((x) => x.status !== "fail");
-  const row = (x: (typeof list)[0], i: number) => <details key={i} open={i === 0 && x.status === "fail"} className={x.status}><summary><i aria-hidden="true">{x.status === "fail" ? "✗" : x.status === "skip" ? "–" : "✓"}</i><span className="hidden">{x.status}</span> {visible(x.name)} <small>{visible(`${x.package ?? ""}${x.file ? ` ${x.file}:${x.line}` : ""}`)}</small></summary>{x.output ? <Terminal text={x.output} label={"Output of " + visible(x.name)} /> : <p className="weak">It printed nothing.</p>}</details>;
+  const list = t.tests ?? [], bad = list.filter((x) => x.status === "fail"), rest = list.filter((x) => x.status !== "fail"), first = bad.find((x) => x.output) ?? bad[0];
+  const row = (x: (typeof list)[0], i: number) => <details key={i} open={x === first} className={x.status}><summary><i aria-hidden="true">{x.status === "fail" ? "✗" : x.status === "skip" ? "–" : "✓"}</i><span className="hidden">{x.status}</span> {visible(x.name)} <small>{visible(`${x.package ?? ""}${x.file ? ` ${x.file}:${x.line}` : ""}`)}</small></summary>{x.output ? <Terminal text={x.output} label={"Output of " + visible(x.name)} /> : <p className="weak">It printed nothing.</p>}</details>;
   if (t.problem && !t.failed) return <p className="weak">{visible(t.problem)}</p>;
   return <div className="tests"><p><b className={t.failed ? "bad" : "good"}>{t.failed ? plural(t.failed, "test") + " failed" : plural(t.passed, "test") + " passed"}</b>{t.failed > 0 && `, ${t.passed} passed`}{t.skipped > 0 && `, ${t.skipped} skipped`} <code>{visible(t.command ?? "")}</code></p>
     {bad.map(row)}{rest.length > 0 && <details className="rest"><summary>{plural(rest.length, "test")} {bad.length ? "more" : "in all"}</summary>{rest.map(row)}</details>}</div>;

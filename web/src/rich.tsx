@@ -8,6 +8,8 @@ import { visible } from "./text";
 export function Markdown({ text }: { text: string }) {
   let list: Token[];
   try { list = lexer(visible(text)); } catch { return <p className="plain">{visible(text)}</p>; } // nested too deep for the stack
+  let above = 0; // headings go down by one level at a time, whatever was written
+  for (const t of list) if (t.type === "heading") above = t.depth = Math.min(t.depth, above + 1);
   return <div className="md">{blocks(list)}</div>;
 }
 
@@ -46,7 +48,7 @@ function inline(list: Token[] | undefined): ReactNode {
       case "del": return <del key={i}>{inline(t.tokens)}</del>;
       case "codespan": return <code key={i}>{t.text}</code>;
       case "br": return <br key={i} />;
-      case "link": return /^https?:\/\//.test(t.href) ? <a key={i} href={t.href} target="_blank" rel="noreferrer noopener">{inline(t.tokens)}</a> : <span key={i}>{inline(t.tokens)}</span>;
+      case "link": return /^https?:\/\//.test(t.href) ? <a key={i} href={t.href} target="_blank" rel="noreferrer noopener" title={t.href}>{/^\s*(https?:|www\.)/i.test(t.text) ? t.href : inline(t.tokens)}</a> : <span key={i}>{inline(t.tokens)}</span>;
       case "image": return <span key={i}>[{t.text}]</span>;
       case "escape": return t.text;
       case "text": return "tokens" in t && t.tokens ? <span key={i}>{inline(t.tokens)}</span> : t.text;

@@ -29,6 +29,7 @@ function Conversation({ id }: { id: string }) {
   if (!d) return error ? <Problem of={error} /> : <Empty>Loading…</Empty>;
   return <section aria-label="Conversation" className="conversation">
     <p className="crumb"><Status of={status} /> <a href={to("jobs", id)}>All steps of {id}</a></p>
+    <h2 className="hidden">Conversation</h2>
     <div className="turns">
       {d.job.input?.prompt && <div className="mine"><Markdown text={d.job.input.prompt} /></div>}
       {list.map((s) => s.kind === "said" ? <div key={s.path} className="mine"><Markdown text={s.text} /></div> : <Turn key={s.path} s={s} running={status === "running"} />)}

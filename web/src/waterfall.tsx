@@ -40,11 +40,11 @@ function scale(run: Run, from: number, to: number) {
 }
 
 export default function Waterfall({ run, status }: { run: Run; status: string }) {
-  const [, tick] = useReducer((n: number) => n + 1, 0), [fold, setFold] = useState(true);
-  useEffect(() => { if (status === "running") { const t = setInterval(tick, 500); return () => clearInterval(t); } }, [status]);
+  const [, tick] = useReducer((n: number) => n + 1, 0), [fold, setFold] = useState(true), live = status === "running" || status === "waiting";
+  useEffect(() => { if (live) { const t = setInterval(tick, 500); return () => clearInterval(t); } }, [live]);
   const list = rows(run);
   if (!run.began || !list.length) return <Empty>No step yet.</Empty>;
-  const to = status === "running" ? Date.now() : Math.max(run.ended ?? 0, ...run.steps.map((s) => s.ended ?? 0)), s = scale(run, run.began, to);
+  const to = live ? Date.now() : Math.max(run.ended ?? 0, ...run.steps.map((s) => s.ended ?? 0)), s = scale(run, run.began, to);
   const of = fold ? s.of : (t: number) => (t - run.began!) / (to - run.began! || 1);
   const pct = (n: number) => `${(n * 100).toFixed(3)}%`, gaps = s.marks.filter((m) => m.gap);
   return <>
