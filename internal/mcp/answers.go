@@ -57,7 +57,7 @@ func (q request) callResult(raw json.RawMessage) json.RawMessage {
 		list = []json.RawMessage{content}
 	}
 	if old, ok := fields["toolResult"]; ok && list == nil { // as before 2024-11-05
-		known, list = true, []json.RawMessage{textPart(plainText(old))}
+		known, list = true, []json.RawMessage{textPart(jsontext.Text(old))}
 	}
 	structured, ok := fields["structuredContent"]
 	failed := true
@@ -276,7 +276,7 @@ func started(raw json.RawMessage) json.RawMessage {
 	info := map[string]json.RawMessage{}
 	for _, k := range []string{"name", "version", "title"} {
 		if v := inner[k]; len(v) > 0 && string(v) != "null" {
-			info[k] = jsontext.Quote(plainText(v))
+			info[k] = jsontext.Quote(jsontext.Text(v))
 		}
 	}
 	offered := map[string]json.RawMessage{}
@@ -317,7 +317,7 @@ func withObjects(raw json.RawMessage, names ...string) json.RawMessage {
 		var inner map[string]json.RawMessage
 		switch value := fields[name]; {
 		case name == "protocolVersion":
-			fields[name] = jsontext.Quote(cmp.Or(plainText(value), firstRevision))
+			fields[name] = jsontext.Quote(cmp.Or(jsontext.Text(value), firstRevision))
 		case string(value) == "[]":
 			fields[name] = json.RawMessage("{}")
 		case json.Unmarshal(value, &inner) == nil && inner != nil:

@@ -397,7 +397,7 @@ func plainEntry(raw json.RawMessage) json.RawMessage {
 	if json.Unmarshal(raw, &m) != nil || m == nil {
 		return raw
 	}
-	if kind := plainText(m["type"]); kind == "local" || kind == "remote" { // of opencode
+	if kind := jsontext.Text(m["type"]); kind == "local" || kind == "remote" { // of opencode
 		for _, of := range []string{"{env:", "{file:"} {
 			raw = bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte("$"+of), []byte(of)), []byte(of), []byte("$"+of))
 		}

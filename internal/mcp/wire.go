@@ -328,15 +328,15 @@ func (q request) fault(raw json.RawMessage) json.RawMessage {
 	if json.Unmarshal(raw, &e) == nil {
 		code = strconv.FormatInt(e.Code, 10)
 	} else {
-		e.Code, e.Message, e.Data = jsonrpc.CodeInternalError, plainText(raw), nil
+		e.Code, e.Message, e.Data = jsonrpc.CodeInternalError, jsontext.Text(raw), nil
 		var loose struct{ Code, Message json.RawMessage }
 		if json.Unmarshal(raw, &loose) == nil && len(loose.Message) > 0 {
-			code, e.Message = plainText(loose.Code), plainText(loose.Message)
+			code, e.Message = jsontext.Text(loose.Code), jsontext.Text(loose.Message)
 		}
 	}
 	answer := e.Message
 	if data := string(e.Data); data != "" && data != "null" {
-		answer = strings.TrimPrefix(answer+"; "+plainText(e.Data), "; ")
+		answer = strings.TrimPrefix(answer+"; "+jsontext.Text(e.Data), "; ")
 	}
 	q.note(func(d *delivery) { d.failed, d.code, d.answer = true, code, answer })
 	b, err := json.Marshal(e)
@@ -344,15 +344,6 @@ func (q request) fault(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	return b
-}
-
-// plainText returns a value as text: a string without its quotes.
-func plainText(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	return string(raw)
 }
 
 func textPart(text string) json.RawMessage {
@@ -368,7 +359,7 @@ func textResult(text string) json.RawMessage {
 func part(raw json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil || fields == nil {
-		return textPart(plainText(raw))
+		return textPart(jsontext.Text(raw))
 	}
 	if again := reshape(raw); again != nil && decodes(textless(again)) {
 		return again
@@ -382,15 +373,15 @@ func part(raw json.RawMessage) json.RawMessage {
 	if again, err := json.Marshal(fields); err == nil && decodes(textless(again)) {
 		return again
 	}
-	kind := plainText(fields["type"])
+	kind := jsontext.Text(fields["type"])
 	delete(fields, "type")
 	if text, ok := fields["text"]; ok && (kind == "" || kind == "text") {
-		return textPart(plainText(text))
+		return textPart(jsontext.Text(text))
 	}
 	shown := string(raw)
 	if len(fields) == 1 {
 		for _, only := range fields {
-			shown = plainText(only)
+			shown = jsontext.Text(only)
 		}
 	}
 	return textPart(fmt.Sprintf("[a part of the kind %q]\n%s", kind, shown))

@@ -16,7 +16,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base32"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -24,6 +23,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/adroit-run/adroit/internal/text/jsontext"
 )
 
 // A Scope limits where a fact applies.
@@ -272,7 +273,7 @@ func (f Fact) Line(now time.Time, limit int) string {
 	if f.Stale != "" {
 		about = append(about, "STALE: "+f.Stale)
 	}
-	return fmt.Sprintf("- [%s] %s: %s", f.ID, strings.Join(about, ", "), quoted(cut(f.Text, limit)))
+	return fmt.Sprintf("- [%s] %s: %s", f.ID, strings.Join(about, ", "), jsontext.Quote(cut(f.Text, limit)))
 }
 
 func cut(text string, limit int) string {
@@ -280,14 +281,6 @@ func cut(text string, limit int) string {
 		return string(r[:limit-1]) + "…"
 	}
 	return text
-}
-
-func quoted(text string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(text) // a string always can be
-	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // Age renders a duration in words, as in "2 days ago".

@@ -12,6 +12,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/internal/calling/textcall"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -63,25 +64,16 @@ func AnswerSchema(offered []llm.ToolSpec, output json.RawMessage, must bool) (js
 func constrainedForm(m llm.Message) string {
 	var list []string
 	for _, c := range m.Calls {
-		list = append(list, fmt.Sprintf(`{"tool":%s,"arguments":%s}`, plainJSON(c.Name), c.Args))
+		list = append(list, fmt.Sprintf(`{"tool":%s,"arguments":%s}`, jsontext.Quote(c.Name), c.Args))
 	}
 	if m.Text != "" || len(list) == 0 {
 		value := m.Text
 		if t := strings.TrimSpace(value); !strings.HasPrefix(t, "{") && !strings.HasPrefix(t, "[") || !json.Valid([]byte(value)) {
-			value = plainJSON(value)
+			value = string(jsontext.Quote(value))
 		}
 		list = append(list, `{"answer":`+value+`}`)
 	}
 	return `{"next":[` + strings.Join(list, ",") + `]}`
-}
-
-// plainJSON writes a string as a model does, without escapes for HTML.
-func plainJSON(s string) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // strings always can be
-	return strings.TrimSuffix(b.String(), "\n")
 }
 
 const (

@@ -28,6 +28,15 @@ func Quote(s string) json.RawMessage {
 	return b
 }
 
+// Text returns a string without its quotes, and other JSON as it is.
+func Text(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
 // Spaced adds a blank after each colon and comma of JSON without blanks.
 func Spaced(compact []byte) json.RawMessage {
 	out := make(json.RawMessage, 0, len(compact)+len(compact)/8)

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/cli/internal/show"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/spf13/cobra"
 )
 
 // NewSignal returns the command adroit answer signal.
@@ -82,18 +83,14 @@ func newAudit(e *kit.Env) *cobra.Command {
 			"are in the event logs of the jobs, and go with a job that is removed. Jobs of before this version have none.",
 		Example: "  adroit jobs audit\n  adroit jobs audit --json last",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
-			events := c.AllEvents(cmd.Context(), adroit.EventOptions{})
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
+			events := c.AllEvents(ctx, adroit.EventOptions{})
 			if len(args) > 0 {
-				id, err := kit.Job(cmd.Context(), c, args[0], "")
+				id, err := kit.Job(ctx, c, args[0], "")
 				if err != nil {
 					return err
 				}
-				events = c.Events(cmd.Context(), id, adroit.EventOptions{})
+				events = c.Events(ctx, id, adroit.EventOptions{})
 			}
 			all := []auditEntry{}
 			for ev, err := range events {
@@ -118,7 +115,7 @@ func newAudit(e *kit.Env) *cobra.Command {
 			}
 			t.Write(e.Out)
 			return nil
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return cmd

@@ -1,7 +1,6 @@
 package proposal
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 
@@ -89,13 +89,7 @@ func (c Case) check(name, text, diff string) error {
 func asText(s string) string { return strings.ReplaceAll(s, "{{", `{{"{{"}}`) }
 
 // quoted is text as JSON has it, which YAML reads as well.
-func quoted(s string) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string
-	return strings.TrimSuffix(b.String(), "\n")
-}
+func quoted(s string) string { return string(jsontext.Quote(s)) }
 
 // block is text of several lines, as people read it, if YAML has a form for that.
 func block(s, indent string) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -350,7 +351,7 @@ func (v *jobView) text() string {
 		fmt.Fprintf(&b, "\n%s\n", v.Summary)
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Artifacts)) {
-		fmt.Fprintf(&b, "\n%s:\n%s\n", name, strings.TrimSuffix(plain(v.Artifacts[name]), "\n"))
+		fmt.Fprintf(&b, "\n%s:\n%s\n", name, strings.TrimSuffix(jsontext.Text(v.Artifacts[name]), "\n"))
 	}
 	for _, o := range v.Omitted {
 		fmt.Fprintf(&b, "\n%s has %d bytes; job_result shows it\n", o.Name, o.Bytes)
@@ -359,15 +360,6 @@ func (v *jobView) text() string {
 		fmt.Fprintf(&b, "\nIt asks (question %s):\n%s\n%s\n", q.ID, strings.TrimSuffix(q.Text, "\n"), q.How)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// plain is a value as text.
-func plain(v json.RawMessage) string {
-	var s string
-	if json.Unmarshal(v, &s) == nil {
-		return s
-	}
-	return string(v)
 }
 
 // maxLine bounds the line that reports an event, in characters.

@@ -11,15 +11,17 @@ import (
 	"time"
 	"unicode/utf8"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Inputs of the tools for jobs.
@@ -266,7 +268,7 @@ func (s *Server) artifact(ctx context.Context, id, name string) (string, error) 
 		return "", err
 	}
 	if a, ok := list.Artifacts[name]; ok {
-		return plain(a.Value), nil
+		return jsontext.Text(a.Value), nil
 	}
 	if name != changes {
 		return "", problem.Invalidf("job_result without artifact lists them; changes is what it did to files", "the job has no artifact %q", name)

@@ -11,14 +11,16 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Addresses of resources.
@@ -115,7 +117,7 @@ func (s *Server) addProducts(ctx context.Context, out *sdk.ListResourcesResult, 
 		for _, name := range slices.Sorted(maps.Keys(list.Artifacts)) {
 			value := list.Artifacts[name].Value
 			out.Resources = append(out.Resources, &sdk.Resource{URI: jobURIs + j.ID + "/artifacts/" + url.PathEscape(name), Name: name, Title: name + " of " + j.ID, Description: about,
-				MIMEType: mime(name, value), Size: int64(len(plain(value)))})
+				MIMEType: mime(name, value), Size: int64(len(jsontext.Text(value)))})
 		}
 	}
 	return nil
@@ -167,7 +169,7 @@ func (s *Server) readArtifact(ctx context.Context, req *sdk.ReadResourceRequest)
 	}
 	text, kind := "", "text/x-diff"
 	if a, ok := list.Artifacts[name]; ok {
-		text, kind = plain(a.Value), mime(name, a.Value)
+		text, kind = jsontext.Text(a.Value), mime(name, a.Value)
 	} else if name != changes {
 		return nil, sdk.ResourceNotFoundError(uri)
 	} else if text, err = s.artifact(ctx, d.Job.ID, name); err != nil {

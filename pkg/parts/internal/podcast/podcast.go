@@ -62,12 +62,7 @@ const (
 
 // source is the text of an artifact, or its JSON where it is not a string.
 func source(env *tools.Env, name string) string {
-	raw := env.Artifacts.Value(name)
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	return string(raw)
+	return jsontext.Text(env.Artifacts.Value(name))
 }
 
 // ours is the recording of the job: the one it was given, else the one that was
