@@ -198,12 +198,9 @@ func taintOf(j *jobs.Job) tools.Taint {
 
 // Transcript implements [JobReader].
 func (rt *Runtime) Transcript(ctx context.Context, ref string) (*Transcript, error) {
-	if err := rt.may(ctx, ScopeRead); err != nil {
-		return nil, err
-	}
-	j, m, err := rt.find(ctx, ref)
+	j, m, err := rt.findFor(ctx, ScopeRead, ref)
 	if err != nil {
-		return nil, problem.AsError(err)
+		return nil, err
 	}
 	inputs, err := m.Store.Inputs(ctx, j.ID)
 	if err != nil {

@@ -46,12 +46,9 @@ func (s Selection) part(ctx context.Context, id string, led *ledger.Ledger) (par
 
 // Steps implements [Changes].
 func (rt *Runtime) Steps(ctx context.Context, ref string) (*StepList, error) {
-	if err := rt.may(ctx, ScopeRead); err != nil {
-		return nil, err
-	}
-	j, m, err := rt.find(ctx, ref)
+	j, m, err := rt.findFor(ctx, ScopeRead, ref)
 	if err != nil {
-		return nil, problem.AsError(err)
+		return nil, err
 	}
 	list := &StepList{Job: j.ID, Steps: []Step{}}
 	led, err := jobdir.OpenLedger(rt.data(), j.ID)
@@ -225,12 +222,9 @@ func (rt *Runtime) commits(ctx context.Context, id string) (out []string, err er
 
 // Merge implements [Changes].
 func (rt *Runtime) Merge(ctx context.Context, ref, message string) (*MergeReport, error) {
-	if err := rt.may(ctx, ScopeRun); err != nil {
-		return nil, err
-	}
-	j, _, err := rt.find(ctx, ref)
+	j, _, err := rt.findFor(ctx, ScopeRun, ref)
 	if err != nil {
-		return nil, problem.AsError(err)
+		return nil, err
 	}
 	if held(j) {
 		return nil, problem.WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), fmt.Sprintf("%s, or %s", hint.Command("jobs wait %s", j.ID), hint.Command("jobs cancel %s", j.ID)))

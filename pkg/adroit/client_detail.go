@@ -108,12 +108,9 @@ func (rt *Runtime) summarize(ctx context.Context, store jobs.Store, s *JobSummar
 
 // Job implements [JobReader].
 func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
-	if err := rt.may(ctx, ScopeRead); err != nil {
-		return nil, err
-	}
-	j, m, err := rt.find(ctx, ref)
+	j, m, err := rt.findFor(ctx, ScopeRead, ref)
 	if err != nil {
-		return nil, problem.AsError(err)
+		return nil, err
 	}
 	d := &JobDetail{Job: j, Changes: rt.changes(ctx, j.ID), canCarryOut: rt.canBeCarriedOut(j), goneTree: rt.goneTree(j) != nil}
 	d.Config = rt.config(j)

@@ -37,12 +37,9 @@ import (
 
 // Artifacts implements [JobReader].
 func (rt *Runtime) Artifacts(ctx context.Context, ref string) (*ArtifactList, error) {
-	if err := rt.may(ctx, ScopeRead); err != nil {
-		return nil, err
-	}
-	j, _, err := rt.find(ctx, ref)
+	j, _, err := rt.findFor(ctx, ScopeRead, ref)
 	if err != nil {
-		return nil, problem.AsError(err)
+		return nil, err
 	}
 	var s executor.State
 	if len(j.Output) > 0 {
@@ -155,12 +152,9 @@ func (rt *Runtime) readPiece(j *jobs.Job, name string, offset int64, most int) (
 
 // Cancel implements [JobWriter].
 func (rt *Runtime) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
-	if err := rt.may(ctx, ScopeRun); err != nil {
-		return nil, err
-	}
-	j, m, err := rt.find(ctx, ref)
+	j, m, err := rt.findFor(ctx, ScopeRun, ref)
 	if err != nil {
-		return nil, problem.AsError(err)
+		return nil, err
 	}
 	id := j.ID
 	if away, err := rt.elsewhere(j); err != nil {
@@ -191,12 +185,9 @@ var signalName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 
 // Signal implements [JobWriter].
 func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSent, error) {
-	if err := rt.may(ctx, ScopeAnswer); err != nil {
-		return nil, err
-	}
-	j, m, err := rt.find(ctx, ref)
+	j, m, err := rt.findFor(ctx, ScopeAnswer, ref)
 	if err != nil {
-		return nil, problem.AsError(err)
+		return nil, err
 	}
 	if j.Status.Final() {
 		return nil, &problem.Error{Kind: problem.Ended, Message: fmt.Sprintf("%s has ended: %s", j.ID, j.Status), Hint: hint.Command("jobs show %s", j.ID)}

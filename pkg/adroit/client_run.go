@@ -208,12 +208,9 @@ func (stopReason) Unwrap() error   { return jobs.ErrStopped }
 
 // Stop implements [JobWriter].
 func (rt *Runtime) Stop(ctx context.Context, ref, reason string) (*jobs.Job, error) {
-	if err := rt.may(ctx, ScopeRun); err != nil {
-		return nil, err
-	}
-	j, m, err := rt.find(ctx, ref)
+	j, m, err := rt.findFor(ctx, ScopeRun, ref)
 	if err != nil {
-		return nil, problem.AsError(err)
+		return nil, err
 	}
 	away, err := rt.elsewhere(j)
 	if err != nil {
@@ -247,12 +244,9 @@ func (rt *Runtime) Stop(ctx context.Context, ref, reason string) (*jobs.Job, err
 
 // Wait implements [JobReader].
 func (rt *Runtime) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
-	if err := rt.may(ctx, ScopeRead); err != nil {
-		return nil, err
-	}
-	j, m, err := rt.find(ctx, ref)
+	j, m, err := rt.findFor(ctx, ScopeRead, ref)
 	if err != nil {
-		return nil, problem.AsError(err)
+		return nil, err
 	}
 	if run := rt.runHere(j.ID); run != nil {
 		if err := run.wait(ctx, nil); err != nil {

@@ -18,6 +18,15 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
+// findFor returns the one job that ref means to a caller who has the scope.
+func (rt *Runtime) findFor(ctx context.Context, need TokenScope, ref string) (*jobs.Job, *jobs.Manager, error) {
+	if err := rt.may(ctx, need); err != nil {
+		return nil, nil, err
+	}
+	j, m, err := rt.find(ctx, ref)
+	return j, m, asError(err)
+}
+
 // find returns the one job that ref means.
 func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manager, error) {
 	m, err := rt.Manager(ctx)
