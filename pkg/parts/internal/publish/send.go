@@ -129,7 +129,7 @@ func (c *client) once(ctx context.Context, make func(context.Context) (*http.Req
 	case status >= 300:
 		f := c.fault(status, body)
 		if to := resp.Header.Get("Location"); to != "" {
-			f.text = "it leads to " + spelling.Clip(c.scrub(to), 200) + ", which may not be followed; its address belongs into the configuration"
+			f.text = "it leads to " + spelling.Clip(c.scrub(to), 200) + ", which may not be followed: name that address in the configuration"
 		}
 		if status <= http.StatusSeeOther { // servers say so of what they took as well
 			return nil, 0, c.unsureError(req, f)
