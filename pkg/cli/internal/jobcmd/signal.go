@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
@@ -111,7 +112,7 @@ func newAudit(e *kit.Env) *cobra.Command {
 			}
 			var t kit.Table
 			for _, a := range all {
-				t.Row(a.Job, a.Time.Local().Format(time.DateTime), a.By, a.From, a.Signal, string(a.Value))
+				t.Row(a.Job, a.Time.Local().Format(time.DateTime), a.By, a.From, a.Signal, kit.SanitizeLine(jsontext.Text(a.Value)))
 			}
 			t.Write(e.Out)
 			return nil
