@@ -18,7 +18,7 @@ import (
 // Expressions and schemas are compiled at first use; see internal/text/lazyregexp
 // and tools.New.
 const (
-	maxInitBytes  = 268 << 10
+	maxInitBytes  = 292 << 10
 	maxInitAllocs = 4000
 )
 
