@@ -187,8 +187,8 @@ What adroit costs beside something real, measured in the same run on %s, at comm
 			top, _, _ := strings.Cut(f.bench, "/")
 			rows[top] = true
 			middle, cell, aim := got[len(got)/2], number(got[len(got)/2]), ""
-			if len(got) > 1 {
-				cell += fmt.Sprintf(" (%s–%s)", number(got[0]), number(got[len(got)-1]))
+			if least, most := number(got[0]), number(got[len(got)-1]); least != most {
+				cell += fmt.Sprintf(" (%s–%s)", least, most)
 			}
 			switch {
 			case f.aim < 0:

@@ -49,6 +49,7 @@ func BenchmarkCommandInALargeTree(b *testing.B) {
 		}
 	}
 	git("init", "-q")
+	git("config", "gc.auto", "0")     // it would go on in the background, and be in the way of the removal
 	time.Sleep(20 * time.Millisecond) // the index is to be younger than the files
 	git("add", "-A")
 	git("commit", "-qm", "all")
