@@ -180,7 +180,7 @@ func TestAgain(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 
-	// A message that begins again with a block is taken from there; one that only says so goes on.
+	// A message that begins again with a block is taken from there; one without a block goes on.
 	begin, words := event(`{"type":"message_start","message":{"model":"m"}}`), event(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
 	for _, body := range []string{begin + words + text("It") + begin + words + text("It is"), begin + words + text("It") + begin + text(" is")} {
 		r, _, err = ask(t, request(), llmtest.Raw("text/event-stream", body+event(`{"type":"message_stop"}`)))
