@@ -16,7 +16,7 @@ func (l *linter) step(key string, s *Step) {
 		l.agent(s.Agent, key+".agent")
 		l.model(s.Model, key+".model")
 		if s.Input == "" && len(s.Inputs) == 0 {
-			l.bad(key, `say what it is asked, as in input: "Plan this: {{input}}"`, "the step %s asks its agent nothing", s.ID)
+			l.bad(key, `say what it is asked, as in input: "Plan this: {{input}}"`, "%s asks its agent nothing", s.called())
 		}
 	case "run":
 		l.command(key, s)
@@ -28,19 +28,19 @@ func (l *linter) step(key string, s *Step) {
 		l.group(key, s)
 	case "await": // parsing has seen all of it
 	default:
-		l.built(key, giveKind, "the step %s does nothing", s.ID)
+		l.built(key, giveKind, "%s does nothing", s.called())
 	}
 	l.jump(key+".onSuccess", s.OnSuccess, []string{endID})
 	l.jump(key+".onFailure", s.OnFailure, policyNames())
 	l.coordinate(key+".onFailure", s.Coordinate)
 	if s.OnFailure == string(policyCoordinate) && !s.commands() {
-		l.bad(key+".onFailure", "it is for steps with run, tool or check; for an agent there is recovery", "a coordinator cannot repair the step %s", s.ID)
+		l.bad(key+".onFailure", "it is for steps with run, tool or check; for an agent there is recovery", "a coordinator cannot repair %s", s.called())
 	}
 	for i, id := range s.Needs {
 		l.need(fmt.Sprintf("%s.needs.%d", key, i), key, id)
 	}
 	if l.circle(s.ID) {
-		l.bad(key+".needs", "take one of the needs out", "the step %s needs steps that need it, so that none of them ever runs", s.ID)
+		l.bad(key+".needs", "take one of the needs out", "%s needs steps that need it, so that none of them ever runs", s.called())
 	}
 	for _, c := range []struct {
 		name string
@@ -52,7 +52,7 @@ func (l *linter) step(key string, s *Step) {
 		l.bad(key+".retries", "", "retries is %d; it is from 0 to %d", s.Retries.Attempts, maxRetries)
 	}
 	if s.Until != nil && s.Max == 0 {
-		l.built(key+".until", "add max: 3", "the step %s is repeated until something holds, without a cap", s.ID)
+		l.built(key+".until", "add max: 3", "%s is repeated until something holds, without a cap", s.called())
 	}
 }
 

@@ -41,7 +41,7 @@ func (d *decoder) step(n *node, depth int) Step {
 		return s
 	}
 	s.ID = d.id(n) // first, for the agent that has its name
-	of, before := "the step "+s.ID, len(d.rep.list)
+	of, before := s.called(), len(d.rep.list)
 	d.known(n, of, map[string]func(*node){
 		"id":       func(*node) {},
 		"name":     func(v *node) { d.String(v, "name", &s.Name) },
@@ -132,10 +132,10 @@ func (d *decoder) fits(n *node, s *Step) {
 	kinds := s.kinds()
 	switch {
 	case len(kinds) == 0:
-		d.Report(n.Place, giveKind, fmt.Sprintf("the step %s does nothing", s.ID))
+		d.Report(n.Place, giveKind, fmt.Sprintf("%s does nothing", s.called()))
 		return
 	case len(kinds) > 1:
-		d.Report(n.Place, "make them steps of their own", fmt.Sprintf("the step %s is %s at once", s.ID, strings.Join(kinds, " and ")))
+		d.Report(n.Place, "make them steps of their own", fmt.Sprintf("%s is %s at once", s.called(), strings.Join(kinds, " and ")))
 		return
 	}
 	kind := kinds[0]
@@ -159,7 +159,7 @@ func (d *decoder) fits(n *node, s *Step) {
 		}
 	}
 	if s.Until != nil && s.Max == 0 {
-		d.Report(n.Place, "add max: 3", fmt.Sprintf("the step %s is repeated until something holds, without a cap", s.ID))
+		d.Report(n.Place, "add max: 3", fmt.Sprintf("%s is repeated until something holds, without a cap", s.called()))
 	}
 }
 

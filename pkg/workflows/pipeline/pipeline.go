@@ -272,6 +272,14 @@ func (s *Step) Kind() string {
 	return ""
 }
 
+// called names the step in messages, also one without an id, which is a fault of its own.
+func (s *Step) called() string {
+	if s.ID == "" {
+		return "this step"
+	}
+	return "the step " + s.ID
+}
+
 func (s *Step) kinds() []string {
 	var out []string
 	for _, k := range stepKinds {
