@@ -33,8 +33,12 @@ func otherwise(key string) string {
 		return "max_steps"
 	case "recoveryAgent", "recovery_agent":
 		return "recovery"
-	case "depends_on":
+	case "depends_on", "dependsOn", "after":
 		return "needs"
+	case "prompt":
+		return "input"
+	case "command", "cmd", "shell", "script":
+		return "run"
 	case "if", "condition":
 		return "when"
 	}

@@ -100,11 +100,12 @@ func TestParseProblems(t *testing.T) {
 			`p.yaml:1:1: error: unknown key "stps"; did you mean steps?
 p.yaml:3:22: error: unknown key "on_success": it is spelled onSuccess here; write onSuccess
 p.yaml:3:39: error: unknown key "intput" in the step a; did you mean input?`},
-		{"kinds", "steps:\n  - {id: a}\n  - {id: b, run: ls, tool: shell}\n  - {run: ls, prompt: x}\n  - x\n",
+		{"kinds", "steps:\n  - {id: a}\n  - {id: b, run: ls, tool: shell}\n  - {run: ls, prompt: x, zzz: 1}\n  - x\n",
 			`p.yaml:2:6: error: the step a does nothing; give it agent, run, tool, check, await, pipeline or parallel
 p.yaml:3:6: error: the step b is run and tool at once; make them steps of their own
 p.yaml:4:6: error: a step has no id; give it one, as in id: scout
-p.yaml:4:15: error: unknown key "prompt" in this step; known are agent, args, await, check, id, input, inputs, limits, max, mcp_servers, model, name, needs, onFailure, onSuccess, output, parallel, pipeline, repeatable, retries, run, timeout, tool, until, when, worktree
+p.yaml:4:15: error: unknown key "prompt": it is spelled input here; write input
+p.yaml:4:26: error: unknown key "zzz" in this step; known are agent, args, await, check, id, input, inputs, limits, max, mcp_servers, model, name, needs, onFailure, onSuccess, output, parallel, pipeline, repeatable, retries, run, timeout, tool, until, when, worktree
 p.yaml:5:5: error: a step is text, not keys with values; write it like - {id: test, run: go test ./...}`},
 		{"checks", "steps:\n  - {id: a, check: run_tests, args: {}}\n  - {id: b, check: {tool: x, run: y}}\n",
 			`p.yaml:2:31: error: a step with check has no args; write it into check

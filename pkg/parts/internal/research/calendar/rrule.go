@@ -13,7 +13,8 @@ import (
 )
 
 // A rule is an RRULE of RFC 5545. It works on wall-clock times, which are
-// times in UTC here: zones are applied to what comes out.
+// times in UTC here: zones are applied to what comes out. No library does this: rrule-go 1.8.2
+// never returns for FREQ=HOURLY;INTERVAL=24;BYHOUR=5 from 03:00, and calendars are of strangers.
 type rule struct {
 	freq     string
 	interval int
