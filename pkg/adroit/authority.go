@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -98,8 +99,14 @@ func (rt *Runtime) may(ctx context.Context, need TokenScope, dirs ...string) err
 		return err
 	}
 	for _, dir := range dirs {
-		if dir != "" && !a.Covers(dir) {
+		if dir == "" {
+			continue
+		}
+		if !a.Covers(dir) {
 			return outside(dir)
+		}
+		if _, err := rootfs.Real(dir); err != nil {
+			return noDirectory(dir)
 		}
 	}
 	return nil
@@ -114,8 +121,23 @@ func (rt *Runtime) mayIn(ctx context.Context, need TokenScope, dir string) error
 	return err
 }
 
+// mayLook is may for what looks into a directory: it has to be there.
+func (rt *Runtime) mayLook(ctx context.Context, need TokenScope, dir string) error {
+	if err := rt.may(ctx, need, dir); err != nil || dir == "" {
+		return err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return noDirectory(dir)
+	}
+	return nil
+}
+
+func noDirectory(dir string) error {
+	return &problem.Error{Kind: problem.NotFound, Message: "there is no directory " + dir}
+}
+
 func outside(dir string) error {
-	return &problem.Error{Kind: problem.NotFound, Message: fmt.Sprintf("there is no directory %s", dir), Hint: hint.Command("serve token") + " lists the roots of tokens"}
+	return problem.WithHint(noDirectory(dir), hint.Command("serve token")+" lists the roots of tokens")
 }
 
 // mayRequest is may for a request for a job.

@@ -204,7 +204,7 @@ type ToolCall struct {
 
 // CallTool implements [Catalog].
 func (rt *Runtime) CallTool(ctx context.Context, c ToolCall) (*executor.ToolResult, error) {
-	if err := rt.may(ctx, ScopeAdmin, c.Dir); err != nil {
+	if err := rt.mayLook(ctx, ScopeAdmin, c.Dir); err != nil {
 		return nil, err
 	}
 	if c.Mode != "" && !c.Mode.Known() {
@@ -381,7 +381,7 @@ type ToolServerPrompt struct {
 
 // ToolServers implements [Catalog].
 func (rt *Runtime) ToolServers(ctx context.Context, in Scope) (*Listing[ToolServerInfo], error) {
-	if err := rt.may(ctx, ScopeRead, in.Dir); err != nil {
+	if err := rt.mayLook(ctx, ScopeRead, in.Dir); err != nil {
 		return nil, err
 	}
 	l := &Listing[ToolServerInfo]{Items: []ToolServerInfo{}}
@@ -400,7 +400,7 @@ func (rt *Runtime) ToolServers(ctx context.Context, in Scope) (*Listing[ToolServ
 
 // CheckToolServer implements [Catalog].
 func (rt *Runtime) CheckToolServer(ctx context.Context, c ToolServerCheck) (*ToolServerReport, error) {
-	if err := rt.may(ctx, ScopeAdmin, c.Dir); err != nil {
+	if err := rt.mayLook(ctx, ScopeAdmin, c.Dir); err != nil {
 		return nil, err
 	}
 	if rt.o.ToolServers == nil {
@@ -419,7 +419,7 @@ func (rt *Runtime) CheckToolServer(ctx context.Context, c ToolServerCheck) (*Too
 
 // ToolServerPrompt implements [Catalog].
 func (rt *Runtime) ToolServerPrompt(ctx context.Context, p ToolServerPrompt) (string, error) {
-	if err := rt.may(ctx, ScopeRun, p.Dir); err != nil {
+	if err := rt.mayLook(ctx, ScopeRun, p.Dir); err != nil {
 		return "", err
 	}
 	if rt.o.ToolServers == nil {
@@ -507,6 +507,9 @@ func (rt *Runtime) failureQuery(ctx context.Context, q FailureQuery) (FailureQue
 			return q, nil, err
 		}
 		q.Project = p
+	}
+	if q.Skip < 0 {
+		return q, nil, problem.Invalidf("it counts from 0", "skip is %d", q.Skip)
 	}
 	s, err := rt.failureStore(ctx)
 	return q, s, err

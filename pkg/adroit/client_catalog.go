@@ -50,7 +50,7 @@ func (rt *Runtime) decide(in Scope) catalog.Decision {
 
 // Agents implements [Catalog].
 func (rt *Runtime) Agents(ctx context.Context, in Scope) (*Listing[AgentInfo], error) {
-	if err := rt.may(ctx, ScopeRead, in.Dir); err != nil {
+	if err := rt.mayLook(ctx, ScopeRead, in.Dir); err != nil {
 		return nil, err
 	}
 	cat := rt.catalog.Agents(rt.decide(in))
@@ -66,7 +66,7 @@ var smallWindows = []int{4096, 8192}
 
 // ShowAgent implements [Catalog].
 func (rt *Runtime) ShowAgent(ctx context.Context, n Named) (*AgentInfo, error) {
-	if err := rt.may(ctx, ScopeRead, n.Dir); err != nil {
+	if err := rt.mayLook(ctx, ScopeRead, n.Dir); err != nil {
 		return nil, err
 	}
 	cat := rt.catalog.Agents(rt.decide(n.Scope))
@@ -92,7 +92,7 @@ func (rt *Runtime) ShowAgent(ctx context.Context, n Named) (*AgentInfo, error) {
 
 // Pipelines implements [Catalog].
 func (rt *Runtime) Pipelines(ctx context.Context, in Scope) (*Listing[PipelineInfo], error) {
-	if err := rt.may(ctx, ScopeRead, in.Dir); err != nil {
+	if err := rt.mayLook(ctx, ScopeRead, in.Dir); err != nil {
 		return nil, err
 	}
 	cat := rt.catalog.Pipelines(rt.decide(in))
@@ -103,7 +103,7 @@ func (rt *Runtime) Pipelines(ctx context.Context, in Scope) (*Listing[PipelineIn
 
 // ShowPipeline implements [Catalog].
 func (rt *Runtime) ShowPipeline(ctx context.Context, n Named) (*PipelineDetail, error) {
-	if err := rt.may(ctx, ScopeRead, n.Dir); err != nil {
+	if err := rt.mayLook(ctx, ScopeRead, n.Dir); err != nil {
 		return nil, err
 	}
 	cat := rt.catalog.Pipelines(rt.decide(n.Scope))
@@ -116,7 +116,7 @@ func (rt *Runtime) ShowPipeline(ctx context.Context, n Named) (*PipelineDetail, 
 
 // PipelineFile implements [Catalog].
 func (rt *Runtime) PipelineFile(ctx context.Context, n Named) (*PipelineFile, error) {
-	if err := rt.may(ctx, ScopeRead, n.Dir); err != nil {
+	if err := rt.mayLook(ctx, ScopeRead, n.Dir); err != nil {
 		return nil, err
 	}
 	if n.Dir != "" && pipeline.CheckName(n.Name) == nil {
@@ -177,7 +177,7 @@ func pipelineIn(tree *rootfs.Tree, dir, name string) (*PipelineFile, error) {
 
 // WritePipeline implements [Catalog].
 func (rt *Runtime) WritePipeline(ctx context.Context, w PipelineWrite) (*PipelineFile, error) {
-	if err := rt.mayIn(ctx, ScopeAdmin, w.Dir); err != nil {
+	if err := rt.mayLook(ctx, ScopeAdmin, w.Dir); err != nil {
 		return nil, err
 	}
 	switch {
@@ -267,7 +267,7 @@ func (rt *Runtime) PipelineSchema(ctx context.Context) (json.RawMessage, error) 
 
 // Skills implements [Catalog].
 func (rt *Runtime) Skills(ctx context.Context, in Scope) (*Listing[SkillInfo], error) {
-	if err := rt.may(ctx, ScopeRead, in.Dir); err != nil {
+	if err := rt.mayLook(ctx, ScopeRead, in.Dir); err != nil {
 		return nil, err
 	}
 	found, problems, err := rt.scopeSkills(in)
@@ -283,7 +283,7 @@ func (rt *Runtime) Skills(ctx context.Context, in Scope) (*Listing[SkillInfo], e
 
 // ShowSkill implements [Catalog].
 func (rt *Runtime) ShowSkill(ctx context.Context, n Named) (*SkillDetail, error) {
-	if err := rt.may(ctx, ScopeRead, n.Dir); err != nil {
+	if err := rt.mayLook(ctx, ScopeRead, n.Dir); err != nil {
 		return nil, err
 	}
 	found, _, err := rt.scopeSkills(n.Scope)
@@ -319,7 +319,7 @@ func (rt *Runtime) scopeSkills(in Scope) ([]agents.Skill, agents.Problems, error
 
 // LintAgents implements [Catalog].
 func (rt *Runtime) LintAgents(ctx context.Context, r LintRequest) (*LintReport, error) {
-	if err := rt.may(ctx, ScopeRead, r.Dir); err != nil {
+	if err := rt.mayLook(ctx, ScopeRead, r.Dir); err != nil {
 		return nil, err
 	}
 	set, err := rt.tools()
@@ -369,7 +369,7 @@ func (rt *Runtime) LintAgents(ctx context.Context, r LintRequest) (*LintReport, 
 
 // LintPipelines implements [Catalog].
 func (rt *Runtime) LintPipelines(ctx context.Context, r LintRequest) (*LintReport, error) {
-	if err := rt.may(ctx, ScopeRead, r.Dir); err != nil {
+	if err := rt.mayLook(ctx, ScopeRead, r.Dir); err != nil {
 		return nil, err
 	}
 	if _, err := rt.tools(); err != nil {

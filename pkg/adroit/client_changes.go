@@ -234,7 +234,7 @@ func (rt *Runtime) Merge(ctx context.Context, ref, message string) (*MergeReport
 		return nil, problem.AsError(err)
 	}
 	if w == nil {
-		return nil, problem.WithHint(fmt.Errorf("%s worked in %s itself: there is nothing to merge", j.ID, j.Dir), hint.Command("run --worktree")+" gives a job a worktree")
+		return nil, problem.Invalidf(hint.Command("run --worktree")+" gives a job a worktree", "%s worked in %s itself: there is nothing to merge", j.ID, j.Dir)
 	}
 	if err := rt.goneTree(j); err != nil {
 		return nil, problem.AsError(err)

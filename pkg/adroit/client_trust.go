@@ -36,6 +36,9 @@ func (rt *Runtime) Trust(ctx context.Context, dir string) (*trust.Status, error)
 	if err := rt.mayIn(ctx, ScopeRead, dir); err != nil {
 		return nil, err
 	}
+	if err := rt.mayLook(ctx, ScopeRead, dir); err != nil {
+		return nil, err
+	}
 	s, err := rt.trustStore()
 	if err != nil {
 		return nil, err
@@ -77,7 +80,7 @@ func (rt *Runtime) SetTrust(ctx context.Context, c TrustChange) (*trust.Status, 
 	if c.Revoke {
 		had, err := s.Revoke(c.Dir)
 		if err == nil && !had {
-			err = &problem.Error{Kind: problem.Failed, Message: c.Dir + " has no trust decision", Hint: hint.Command("config trust --list") + " lists the projects"}
+			err = &problem.Error{Kind: problem.NotFound, Message: c.Dir + " has no trust decision", Hint: hint.Command("config trust --list") + " lists the projects"}
 		}
 		return nil, asError(err)
 	}

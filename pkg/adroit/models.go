@@ -2,12 +2,12 @@ package adroit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/models/script"
@@ -168,7 +168,7 @@ func (m modelMap) Canonical(ref string) (string, error)        { return ref, nil
 
 func (m modelMap) Choose(context.Context) (string, error) {
 	if m.model == "" {
-		return "", errors.New("no model is named, neither by the request nor by the agent nor by Options.Model")
+		return "", problem.Invalidf("name one of Options.Models, as provider/model", "no model is named, neither by the request nor by the agent nor by Options.Model")
 	}
 	return m.model, nil
 }
@@ -189,7 +189,7 @@ func (m modelMap) Open(ref string) (llm.Model, string, error) {
 	provider, name, ok := strings.Cut(ref, "/")
 	model := m.models[provider]
 	if !ok || model == nil {
-		return nil, "", &llm.Error{Kind: llm.NoModel, Message: fmt.Sprintf("there is no model %s", ref), Hint: "name one as provider/model, with a provider in Options.Models"}
+		return nil, "", problem.Refuse(&llm.Error{Kind: llm.NoModel, Message: fmt.Sprintf("there is no model %s", ref)}, "name one as provider/model, with a provider in Options.Models")
 	}
 	return model, name, nil
 }

@@ -8,15 +8,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	mathrand "math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -98,7 +102,7 @@ func (g *guarded) do(method, path, secret, body string, header ...string) (code 
 	}
 	res, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
-		g.Fatal(err)
+		g.Fatalf("%s %s %s: %v", method, path, body, err)
 	}
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
@@ -543,6 +547,77 @@ func TestNoToken(t *testing.T) {
 		l.Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })).ServeHTTP(w, r)
 		if w.code != http.StatusUnauthorized {
 			t.Errorf("with %q: %d", header, w.code)
+		}
+	}
+}
+
+// Requests drawn from the description of the interface, with values of all kinds, are answered or refused:
+// none is a fault of the server.
+func TestRandomRequests(t *testing.T) {
+	t.Chdir(t.TempDir()) // some name directories below, and files
+	g := guard(t)
+	r := mathrand.New(mathrand.NewPCG(testenv.Seed(t), 0))
+	var doc struct {
+		Paths map[string]map[string]struct {
+			RequestBody struct {
+				Content map[string]struct{ Schema any }
+			}
+		}
+		Components struct{ Schemas map[string]any }
+	}
+	if err := json.Unmarshal(OpenAPI(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	texts := []any{"", " ", g.root, g.root + "/absent", "absent", g.inside, "last", "a", "../absent", "\x00", "\u202ex", "script:absent.yaml", strings.Repeat("a", 5000), "agents", "plan"}
+	other := append([]any{nil, true, -1, 1 << 53, 0.5, []any{}, map[string]any{"a": nil}}, texts...)
+	var draw func(schema any, depth int) any
+	draw = func(schema any, depth int) any {
+		s, _ := schema.(map[string]any)
+		if ref, ok := s["$ref"].(string); ok {
+			s, _ = doc.Components.Schemas[path.Base(ref)].(map[string]any)
+		}
+		props, _ := s["properties"].(map[string]any)
+		if enum, ok := s["enum"].([]any); ok && r.IntN(8) > 0 {
+			return enum[r.IntN(len(enum))]
+		}
+		switch kind := s["type"]; {
+		case r.IntN(12) == 0 || depth > 6:
+			return other[r.IntN(len(other))]
+		case props != nil:
+			out := map[string]any{}
+			must, _ := s["required"].([]any)
+			for _, name := range slices.Sorted(maps.Keys(props)) {
+				if slices.Contains(must, any(name)) || r.IntN(3) == 0 {
+					out[name] = draw(props[name], depth+1)
+				}
+			}
+			return out
+		case kind == "string":
+			return texts[r.IntN(len(texts))]
+		case kind == "boolean":
+			return r.IntN(2) == 0
+		case kind == "integer" || kind == "number":
+			return r.IntN(5) - 1
+		case kind == "array":
+			return []any{draw(s["items"], depth+1)}
+		}
+		return other[r.IntN(len(other))]
+	}
+	waits := []string{jobsWait.path(), jobsFile.path()} // the one waits, the other sends files
+	for _, at := range slices.Sorted(maps.Keys(doc.Paths)) {
+		post, ok := doc.Paths[at]["post"]
+		if !ok || slices.Contains(waits, at) {
+			continue
+		}
+		for range 40 {
+			body, err := json.Marshal(draw(post.RequestBody.Content["application/json"].Schema, 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if code, answer := g.do("POST", at, g.token, string(body)); code >= 500 {
+				t.Errorf("%s %s: %d %s", at, body, code, answer)
+				break
+			}
 		}
 	}
 }

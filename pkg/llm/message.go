@@ -99,7 +99,10 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	s := e.Provider + ": " + e.Message
+	s := e.Message
+	if e.Provider != "" {
+		s = e.Provider + ": " + s
+	}
 	if e.Status != 0 {
 		s = fmt.Sprintf("%s (HTTP %d)", s, e.Status)
 	}

@@ -54,7 +54,6 @@ export default function Start({ target, from = "" }: { target?: string; from?: s
   if (!agents.data && !agents.error) return <Empty>Loading…</Empty>;
   return <>
     <h1>Start a job</h1>
-    <Problem of={agents.error} />
     {[...(agents.data?.problems ?? []), ...(pipelines.data?.problems ?? [])].filter((p) => p.severity === "error").map((p, i) => <p key={i} className="warn">{visible(`${p.file}${p.line ? ":" + p.line : ""}: ${p.message}${p.hint ? "; " + p.hint : ""}`)}</p>)}
     <form className="form" onSubmit={(e) => { e.preventDefault(); void act(async () => begin(await submit(request))); }}>
       <label>Agent or pipeline
@@ -76,7 +75,7 @@ export default function Start({ target, from = "" }: { target?: string; from?: s
           <label key={k}>{t}<input type="number" min={0} step={k === "cost" ? "any" : 1} placeholder={was ? String(was) : ""} value={limits[k as string] ?? ""} onChange={(e) => setLimits({ ...limits, [k as string]: e.target.value })} /></label>)}
       </div></details>
       <label className="check"><input type="checkbox" checked={worktree} onChange={(e) => setWorktree(e.target.checked)} /> In a git worktree of its own, to be merged later</label>
-      <Problem of={problem} />
+      <Problem of={problem ?? agents.error} />
       {plan && <section className="plan" role="status"><h2>What would run</h2><Facts of={[["Workflow", plan.workflow], ["Model", plan.task.model ?? ""], ["Mode", plan.task.mode ?? ""], ["Tools", plan.task.tools?.length ? String(plan.task.tools.length) : ""]]} />{plan.stages?.map((s) => <p key={s}>{visible(s)}</p>)}{plan.ignored?.map((s) => <p key={s} className="warn">{visible(s)}</p>)}</section>}
       <div className="buttons"><button className="primary" disabled={busy}>Start</button><button type="button" disabled={busy} onClick={(e) => e.currentTarget.form?.reportValidity() && void act(async () => setPlan(await call<Plan>("jobs/resolve", request)))}>Check</button></div>
       <div className="copy"><code tabIndex={0}>{line}</code><button type="button" onClick={() => void navigator.clipboard.writeText(line).then(() => setCopied(true))}>{copied ? "Copied" : "Copy"}</button></div>

@@ -440,7 +440,7 @@ func testChanges(t *testing.T, f *fixture) {
 		t.Errorf("artifacts %v", arts)
 	}
 	_, err = f.Merge(t.Context(), j.ID, "")
-	kind(t, err, problem.Failed)
+	kind(t, err, problem.Invalid)
 }
 
 // The same key is the same job.

@@ -39,7 +39,7 @@ func testTrust(t *testing.T, f *fixture) {
 	_, err = f.SetTrust(t.Context(), adroit.TrustChange{Dir: f.dir, Revoke: true})
 	must(t, err)
 	_, err = f.SetTrust(t.Context(), adroit.TrustChange{Dir: f.dir, Revoke: true})
-	if e := kind(t, err, problem.Failed); e.Hint == "" {
+	if e := kind(t, err, problem.NotFound); e.Hint == "" {
 		t.Errorf("nothing to revoke: %+v", e)
 	}
 

@@ -205,7 +205,9 @@ func look(dir string) (Status, error) {
 	if err == nil {
 		real, err = filepath.EvalSymlinks(real)
 	}
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return Status{}, fmt.Errorf("there is no directory %s", dir)
+	} else if err != nil {
 		return Status{}, fmt.Errorf("looking at the project: %w", err)
 	}
 	st := Status{Root: top(real), Dir: real}
