@@ -263,7 +263,7 @@ func (rt *Runtime) Merge(ctx context.Context, ref, message string) (*MergeReport
 	if err != nil {
 		return nil, problem.AsError(fmt.Errorf("%s: %w", j.ID, err))
 	}
-	return &MergeReport{j.ID, w.Repo, merged.Into, merged.Commit, namedPaths(merged.Paths), namedPaths(merged.Left)}, nil
+	return &MergeReport{j.ID, w.Repo, merged.Into, merged.Commit, namedPaths(merged.Paths), namedPaths(merged.Left), namedPaths(merged.Hidden)}, nil
 }
 
 // deletions reports of a path, relative to the job's directory, whether the job's

@@ -326,6 +326,8 @@ type MergeReport struct {
 	// Left are paths of the worktree that no merge brings: in submodules, and what the
 	// job wrote and git ignores.
 	Left []string `json:"left,omitempty"`
+	// Hidden are merged paths that are not on disk, since the checkout is sparse.
+	Hidden []string `json:"hidden,omitempty"`
 }
 
 // A TrustChange decides about files of a workspace.

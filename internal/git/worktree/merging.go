@@ -91,6 +91,16 @@ func paths(all []changedPath) (names []string) {
 	return names
 }
 
+// hidden lists merged files that are not on disk: a sparse checkout does not have them.
+func (w *Worktree) hidden(all []changedPath) (names []string) {
+	for _, c := range all {
+		if !c.isGone() && c.mode != modeGitlink && !rootfs.Exists(filepath.Join(w.Repo, filepath.FromSlash(c.path))) {
+			names = append(names, c.path)
+		}
+	}
+	return names
+}
+
 // checkOverwritten refuses to write paths where the work tree has files that are in no commit, in
 // whichever way git ignores them: a file over a file or over a directory that is not empty, or
 // below a file.

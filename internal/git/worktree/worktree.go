@@ -279,6 +279,8 @@ type Merged struct {
 	// Left are paths in the work tree that no merge brings: those in submodules, and ignored files
 	// that the job wrote.
 	Left []string `json:"left,omitempty"`
+	// Hidden are paths in the commit that a sparse checkout does not have on disk.
+	Hidden []string `json:"hidden,omitempty"`
 }
 
 // Commit commits the uncommitted changes in the work tree on its branch, and reports whether there
@@ -484,7 +486,7 @@ func (w *Worktree) merge(ctx context.Context, message, record string, deleted fu
 			}
 			var all []changedPath
 			all, err = changed(ctx, g, begun.From, begun.To)
-			m.Commit, m.Paths = begun.To, paths(all)
+			m.Commit, m.Paths, m.Hidden = begun.To, paths(all), w.hidden(all)
 			err = errors.Join(err, w.sync(w.Repo))
 			if err != nil {
 				return nil, err
@@ -556,6 +558,7 @@ func (w *Worktree) fastForward(ctx context.Context, g *git.Repo, s *git.Status, 
 		}
 		return errors.Join(err, forgetMerging(record))
 	}
+	m.Hidden = w.hidden(all)
 	if err := w.sync(w.Repo); err != nil { // the next merge finds the record
 		return err
 	}

@@ -359,6 +359,10 @@ func TestSparse(t *testing.T) {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	for _, name := range m.Paths {
+		_, err := os.Lstat(filepath.Join(repo, name))
+		if hidden := slices.Contains(m.Hidden, name); hidden != os.IsNotExist(err) {
+			t.Errorf("%s: hidden %v, %v", name, hidden, err)
+		}
 		if got := dirtest.Git(t, repo, "show", "HEAD:"+name); got != "job" && got != "job\n" {
 			t.Errorf("%s: %q", name, got)
 		}

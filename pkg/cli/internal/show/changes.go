@@ -206,5 +206,11 @@ func Merge(w, summary io.Writer, m *adroit.MergeReport, home func(string) string
 	for _, p := range m.Paths {
 		fmt.Fprintf(w, "%s\n", kit.Path(p))
 	}
+	for _, p := range m.Hidden {
+		fmt.Fprintf(summary, "%s is in the commit, not on disk: it is outside of the sparse checkout\n", kit.Path(p))
+	}
+	if len(m.Hidden) > 0 {
+		fmt.Fprintln(summary, "git sparse-checkout add DIR, or git sparse-checkout disable, brings them")
+	}
 	fmt.Fprintf(summary, "%s merged into %s of %s as %.10s    %s\n", kit.Plural(len(m.Paths), "file"), kit.SanitizeLine(m.Into), kit.SanitizeLine(home(m.Repo)), kit.SanitizeLine(m.Commit), hint.Command("jobs rm %s", m.Job))
 }

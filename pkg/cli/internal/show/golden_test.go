@@ -141,7 +141,7 @@ func TestGolden(t *testing.T) {
 			return nil
 		},
 		"merge": func(out, err *bytes.Buffer) error {
-			Merge(out, err, &adroit.MergeReport{Job: "J1", Repo: "/home/ann/shop", Into: "main", Commit: "0123456789abcdef", Paths: []string{"a.go"}}, home)
+			Merge(out, err, &adroit.MergeReport{Job: "J1", Repo: "/home/ann/shop", Into: "main", Commit: "0123456789abcdef", Paths: []string{"a.go", "out/b.go"}, Hidden: []string{"out/b.go"}}, home)
 			Merge(out, err, &adroit.MergeReport{Job: "J2", Into: "main"}, home)
 			return nil
 		},
