@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ func AddAt(ctx context.Context, dir, top, branch, base string, note func(*Worktr
 	if _, _, there := (&rootfs.Tree{Dir: dir}).Repository(); err != nil && there && !errors.Is(err, git.ErrNoWorkTree) {
 		return nil, &Error{Reason: "git refuses the repository of " + dir, Remedy: "git status there says what to do; or run without a worktree", Err: brief(err)}
 	} else if err != nil {
-		return nil, &Error{Reason: dir + " is in no git repository that has a work tree", Remedy: "git init and a first commit make one, git worktree add one of a bare repository; or run without a worktree", Err: brief(err)}
+		return nil, &Error{Reason: dir + " is in no git repository that has a work tree", Remedy: cmp.Or(process.UnusedRepository(dir), "git init and a first commit make one, git worktree add one of a bare repository; or run without a worktree"), Err: brief(err)}
 	}
 	w := &Worktree{Repo: repo, Top: top, Branch: branch, Sub: strings.TrimSuffix(prefix, "/")}
 	g := git.OnHost(repo).Operation()

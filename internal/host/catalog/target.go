@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
@@ -73,7 +75,7 @@ func (c *Catalog) defaultAgent(dir string) (string, error) {
 			return agentPrefix + "assistant", nil
 		}
 	}
-	return "", problem.Invalidf(hint.Command("chat")+" talks about this directory; "+hint.Command("run AGENT \"...\"")+" names one, and "+hint.Command("agents")+" lists them; agent: NAME in the configuration is the default everywhere", "no agent is named, and %s is in no git repository, where it would be assistant", dir)
+	return "", problem.Invalidf(cmp.Or(process.UnusedRepository(dir), hint.Command("chat")+" talks about this directory; "+hint.Command("run AGENT \"...\"")+" names one, and "+hint.Command("agents")+" lists them; agent: NAME in the configuration is the default everywhere"), "no agent is named, and %s is in no git repository, where it would be assistant", dir)
 }
 
 // pipelineTarget finds the agent that stands for a pipeline.

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
 )
 
 // An outerRepo is the part of a workspace's repository that lies outside of the workspace:
@@ -50,27 +52,60 @@ func unseenRepository(root string) string {
 	return ""
 }
 
+// UnusedRepository returns a note for a person whose environment names another repository for a
+// directory than its .git does, with what leads adroit to it; empty if it does not.
+func UnusedRepository(root string) string {
+	real := func(p string) string {
+		abs, err := filepath.Abs(p)
+		if p == "" || err != nil {
+			return ""
+		}
+		return realPath(abs)
+	}
+	root, named, work := real(root), real(os.Getenv("GIT_DIR")), real(cmp.Or(os.Getenv("GIT_WORK_TREE"), "."))
+	t, err := rootfs.Open(named)
+	if named == "" || err != nil {
+		return "" // git refuses it, too
+	}
+	defer t.Close()
+	if !rootfs.IsGitDir(t.FD()) || !rootfs.Within(work, root) || rootfs.Within(named, work) {
+		return ""
+	}
+	const unused = "adroit and its commands do not use the repository %s, which GIT_DIR in the environment names, but "
+	top, ok := rootfs.Repository(root)
+	if !ok {
+		return fmt.Sprintf(unused+"a .git, and there is none here; printf 'gitdir: %%s\\n' %[2]s > %[3]s && git config core.worktree %[4]s makes one", named, hint.Quote(named), hint.Quote(path.Join(work, ".git")), hint.Quote(work))
+	}
+	if dir, common, err := rootfs.GitDirs(top); err != nil || dir == named || common == named {
+		return "" // another note has the error
+	}
+	return fmt.Sprintf(unused+"that of %[2]s; git worktree add DIRECTORY makes a work tree of the other to work in", named, path.Join(top, ".git"))
+}
+
 // RepositoryNotes returns notes for a person whose workspace has a repository with which commands,
 // or commits, will not get far. show are the paths that commands in a sandbox see although they are
 // hidden by default. root has no links.
 func RepositoryNotes(root string, sandboxed bool, show []string) (notes []string) {
+	if note := UnusedRepository(root); note != "" {
+		notes = append(notes, note)
+	}
 	if note := unseenRepository(root); note != "" && sandboxed {
-		return []string{note}
+		return append(notes, note)
 	}
 	if t, err := rootfs.Open(root); err == nil {
 		bare := rootfs.IsGitDir(t.FD())
 		t.Close()
 		if bare && sandboxed {
-			return []string{fmt.Sprintf("the workspace is a git directory: at the sandbox levels full and bubblewrap, what commands change in it is in no diff, and an undo leaves it; git -C %s worktree add DIRECTORY makes a work tree to work in", root)}
+			return append(notes, fmt.Sprintf("the workspace is a git directory: at the sandbox levels full and bubblewrap, what commands change in it is in no diff, and an undo leaves it; git -C %s worktree add DIRECTORY makes a work tree to work in", root))
 		}
 	}
 	top, ok := rootfs.Repository(root)
 	if !ok {
-		return nil
+		return notes
 	}
 	dir, common, err := rootfs.GitDirs(top)
 	if err != nil {
-		return nil
+		return notes
 	}
 	for _, objects := range borrowed(common) {
 		seen := func(s string) bool { s = realPath(s); return s != "" && rootfs.Within(s, objects) }

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -353,7 +354,7 @@ func repositoryError(ctx context.Context, dir string, err error) error {
 		return broken
 	}
 	if _, ok := rootfs.Repository(dir); !ok {
-		return kit.Usagef("-C names a directory of a git repository", "%s is in no git repository", dir)
+		return kit.Usagef(cmp.Or(process.UnusedRepository(dir), "-C names a directory of a git repository"), "%s is in no git repository", dir)
 	}
 	return err
 }
