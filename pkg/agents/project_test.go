@@ -130,7 +130,7 @@ func TestLoadSkills(t *testing.T) {
 		"mute/SKILL.md":     skill("mute", "license: MIT", "Do."),
 		"void/SKILL.md":     skill("void", "description: d", ""),
 		"Bad_Name/SKILL.md": skill("Bad_Name", "description: d", "Do."),
-		"anchor/SKILL.md":   skill("anchor", "description: &a x", "Do."),
+		"anchor/SKILL.md":   skill("anchor", "description: &a [*a]", "Do."),
 		"large/SKILL.md":    skill("large", "description: d", strings.Repeat("x", 70_000)),
 		"nul/SKILL.md":      skill("nul", "description: d", "a\x00b"),
 		"many/SKILL.md":     skill("many", "description: d", "Do."),

@@ -33,7 +33,7 @@ type node = plainyaml.Node
 // stands behind it. All else is refused by its line.
 func frontMatter(src string, rep *report, lenient func(key, value string) bool) *node {
 	doc, err := plainyaml.Parse(src, 2)
-	if err != nil || unusable(doc) {
+	if err != nil || unusable(doc.WithReferences()) {
 		spaced, tab := expandBlanks(src)
 		quoted, keys := quoteText(spaced, lenient)
 		again, worse := plainyaml.Parse(quoted, 2)
@@ -45,7 +45,7 @@ func frontMatter(src string, rep *report, lenient func(key, value string) bool) 
 			for _, k := range keys {
 				rep.at(k.Place, Note, "quote it", "the %s is not valid YAML and was taken as it is", k.Text)
 			}
-			doc = again
+			doc = again.WithReferences()
 		case err != nil:
 			rep.at(err.Place, Error, err.Hint, "the front matter %s", err.Message)
 			return nil

@@ -83,6 +83,17 @@ func (e *SyntaxError) Error() string { return "the text " + e.Message }
 type Document struct {
 	file  *ast.File
 	start Place
+
+	anchors map[string]*Node // nil: they are refused
+}
+
+// WithReferences has Read follow references, as files of other programs have them, unless they add
+// more than a thousand nodes or lead to nothing.
+func (d *Document) WithReferences() *Document {
+	if d.Added() <= 1000 {
+		d.anchors = map[string]*Node{}
+	}
+	return d
 }
 
 // maxDepth bounds brackets within brackets and lists begun on one line, on
@@ -113,7 +124,7 @@ func Parse(src string, first int) (*Document, *SyntaxError) {
 		}
 		return nil, &SyntaxError{at, "is not valid YAML: " + ye.GetMessage(), hint}
 	}
-	return &Document{file, start}, nil
+	return &Document{file: file, start: start}, nil
 }
 
 // deep gives the first place where src nests too deeply: in brackets, in list
@@ -258,9 +269,31 @@ func (d *Document) read(v ast.Node, report func(Place, string, string)) *Node {
 		n.Place = n.Keys[0].Place
 	case nil:
 	default:
+		if known := d.referred(v, report); known != nil {
+			return known
+		}
 		report(n.Place, "write the value out", "anchors, references, tags and special numbers are not used here")
 	}
 	return n
+}
+
+// referred returns the value that an anchor names, or a reference repeats, if they are followed.
+func (d *Document) referred(v ast.Node, report func(Place, string, string)) *Node {
+	switch v := v.(type) {
+	case *ast.AnchorNode:
+		if d.anchors != nil && v.Name.GetToken().Position.Column == v.Start.Position.Column+1 { // else it is words
+			n := d.read(v.Value, report)
+			d.anchors[v.Name.GetToken().Value] = n
+			return n
+		}
+	case *ast.AliasNode:
+		if to := d.anchors[v.Value.GetToken().Value]; to != nil {
+			n := *to
+			n.Place = d.at(v.GetToken())
+			return &n
+		}
+	}
+	return nil
 }
 
 func (d *Document) pair(n *Node, pair *ast.MappingValueNode, report func(Place, string, string)) {

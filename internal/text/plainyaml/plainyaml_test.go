@@ -27,6 +27,31 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestReferences: they are followed where a caller wants it, if they are few and lead somewhere.
+func TestReferences(t *testing.T) {
+	tens := "[" + strings.Repeat("*a, ", 9) + "*a]"
+	for src, want := range map[string]string{
+		"a: &x {b: [1, &y z]}\nc: [*x, *y]\n": `{"a":{"b":[1,"z"]},"c":[{"b":[1,"z"]},"z"]}`,
+		"a: &a [*a]\n":                        "",
+		"a: *b\nb: &b 1\n":                    "",
+		"a: & more\n":                         "",
+		"z: &a " + strings.ReplaceAll(tens, "*a, ", "1,") + "\n":                  `{"z":[1,1,1,1,1,1,1,1,1,1]}`,
+		"z: &a [1,1,1,1,1,1]\ny: &a " + tens + "\nx: &a " + tens + "\nw: " + tens: "",
+	} {
+		doc, serr := plainyaml.Parse(src, 1)
+		if serr != nil {
+			t.Fatal(serr)
+		}
+		got, refused := "", false
+		if root := doc.WithReferences().Read(func(plainyaml.Place, string, string) { refused = true }); !refused {
+			got = string(root.JSON())
+		}
+		if got != want {
+			t.Errorf("%q is %q, want %q", src, got, want)
+		}
+	}
+}
+
 // TestString checks that a scalar that is read as text is the text that was written.
 func TestString(t *testing.T) {
 	doc, serr := plainyaml.Parse("a: 1.10\nb: 007\nc: True\nd: ' x '\ne: 0x1F\nf: -1_000\ng: [1.20, x]\nh: 2.50 # of it\n", 1)
