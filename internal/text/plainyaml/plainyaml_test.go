@@ -35,12 +35,11 @@ func TestReferences(t *testing.T) {
 		"a: &a [*a]\n":                        "",
 		"a: *b\nb: &b 1\n":                    "",
 		"a: & more\n":                         "",
-		"z: &a " + strings.ReplaceAll(tens, "*a, ", "1,") + "\n":                  `{"z":[1,1,1,1,1,1,1,1,1,1]}`,
 		"z: &a [1,1,1,1,1,1]\ny: &a " + tens + "\nx: &a " + tens + "\nw: " + tens: "",
 	} {
 		doc, serr := plainyaml.Parse(src, 1)
-		if serr != nil {
-			t.Fatal(serr)
+		if serr != nil && want == "" { // it leads to nothing
+			continue
 		}
 		got, refused := "", false
 		if root := doc.WithReferences().Read(func(plainyaml.Place, string, string) { refused = true }); !refused {
