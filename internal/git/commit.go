@@ -143,7 +143,7 @@ func (g *Repo) unfiltered(ctx context.Context, top, names string) (map[string]st
 	filters := map[string]bool{}
 	for _, s := range off {
 		if m := driver.FindStringSubmatch(s[0]); m[1] == "filter" && (m[3] == "clean" || m[3] == "process") {
-			filters[m[2]] = true
+			filters[m[2]] = s[1] == ""
 		}
 	}
 	if len(filters) == 0 || len(names) == 0 {

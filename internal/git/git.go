@@ -190,31 +190,39 @@ func (g *Repo) Run(ctx context.Context, c process.Cmd) ([]byte, error) {
 	return g.RunPlumbing(ctx, off, c)
 }
 
-// drivers returns settings that disable the programs in the repository's configuration.
+// drivers returns settings that disable the programs in the repository's configuration, and those
+// of the system's filters, which git is to heed although it reads nothing else of that file.
 func (g *Repo) drivers(ctx context.Context) ([][2]string, error) {
 	if g.found != nil && g.found.settings {
 		return g.found.drivers, nil
 	}
-	list, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"config", "--list", "--show-scope", "--includes", "-z"}})
+	list, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"config", "--list", "--show-scope", "--includes", "-z"}, Env: []string{"GIT_CONFIG_NOSYSTEM=0"}})
 	if err != nil {
 		return nil, err
 	}
 	fields := strings.Split(string(list), "\x00") // scope, key LF value, scope, …
 	var off [][2]string
 	for i := 0; i+1 < len(fields); i += 2 {
-		key, _, _ := strings.Cut(fields[i+1], "\n")
-		if fields[i] != "local" && fields[i] != "worktree" {
-			continue
-		}
-		if m := driver.FindStringSubmatch(key); m != nil {
-			value := ""
-			switch {
-			case m[3] == "required":
-				value = "false"
-			case m[1] == "merge":
-				value = "git merge-file --quiet %A %O %B" // nothing at all would take our side
-			}
+		key, value, _ := strings.Cut(fields[i+1], "\n")
+		m := driver.FindStringSubmatch(key)
+		switch {
+		case m == nil:
+		case fields[i] == "system" && m[1] == "filter": // packages put that of LFS there
 			off = append(off, [2]string{key, value})
+		case fields[i] == "global": // goes before
+			off = slices.DeleteFunc(off, func(s [2]string) bool { return s[0] == key })
+		case fields[i] == "local" || fields[i] == "worktree":
+			switch {
+			case m[1] == "merge":
+				off = append(off, [2]string{key, "git merge-file --quiet %A %O %B"}) // nothing at all would take our side
+			case m[1] == "filter":
+				off = append(off, [2]string{"filter." + m[2] + ".required", "false"}) // the user's may be
+				fallthrough
+			default:
+				if m[3] != "required" {
+					off = append(off, [2]string{key, ""})
+				}
+			}
 		}
 	}
 	if g.found != nil {

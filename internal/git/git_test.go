@@ -154,7 +154,7 @@ func TestGitRunsNoCodeOfTheRepository(t *testing.T) {
 		{"core.fsmonitor", run}, {"core.pager", run}, {"core.editor", run}, {"diff.external", run}, {"core.sshCommand", run},
 		{"filter.evil.clean", run}, {"filter.evil.smudge", run}, {"filter.proc.process", run}, {"filter.proc.required", "true"},
 		{"diff.conv.textconv", run}, {"diff.cmd.command", run}, {"alias.status", "!" + run}, {"alias.st", "!" + run},
-		{"gpg.program", run}, {"commit.gpgSign", "true"}, {"log.showSignature", "true"}, {"include.path", filepath.Join(filepath.Dir(dir), "included")},
+		{"filter.user.clean", run}, {"gpg.program", run}, {"commit.gpgSign", "true"}, {"log.showSignature", "true"}, {"include.path", filepath.Join(filepath.Dir(dir), "included")},
 		{"pager.diff", run}, {"pager.log", run}, {"core.askPass", run}, {"credential.helper", run}, {"merge.m.driver", run}, {"interactive.diffFilter", run},
 	} {
 		dirtest.Git(t, dir, "config", kv[0], kv[1])
@@ -165,8 +165,11 @@ func TestGitRunsNoCodeOfTheRepository(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dirtest.Write(t, filepath.Join(dir, ".gitattributes"), "f0.txt filter=evil diff=conv\nf1.txt filter=proc diff=cmd\nf2.txt filter=inc=luded diff=i\n")
-	for _, name := range []string{"d0/f0.txt", "d1/f1.txt", "d2/f2.txt"} {
+	dirtest.Write(t, filepath.Join(dir, ".gitattributes"), "f0.txt filter=evil diff=conv\nf1.txt filter=proc diff=cmd\nf2.txt filter=inc=luded diff=i\nf3.txt filter=user\nf4.txt filter=system\n")
+	settings := filepath.Join(filepath.Dir(dir), "settings") // of the user and of the system
+	dirtest.Write(t, settings, "[filter \"user\"]\n\tclean = tr a-z A-Z\n\trequired = true\n[filter \"system\"]\n\tclean = tr a-z A-Z\n\trequired = true\n[alias]\n\tstatus = !"+run+"\n")
+	g.env = append(g.env, "GIT_CONFIG_SYSTEM="+settings)
+	for _, name := range []string{"d0/f0.txt", "d1/f1.txt", "d2/f2.txt", "d3/f3.txt"} {
 		dirtest.Write(t, filepath.Join(dir, name), "changed\n")
 	}
 	if _, err := g.Status(t.Context()); err != nil {
@@ -177,13 +180,14 @@ func TestGitRunsNoCodeOfTheRepository(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, name := range []string{"d0/f0.txt", "d1/f1.txt", "d2/f2.txt"} { // without its filter, another file would be committed
+	for _, name := range []string{"d0/f0.txt", "d1/f1.txt", "d2/f2.txt", "d3/f3.txt"} { // without its filter, another file would be committed
 		if _, err := g.Commit(t.Context(), "commit", []string{name}); !errors.As(err, new(*FilterError)) {
 			t.Errorf("a commit of %s: %v", name, err)
 		}
 	}
-	if _, err := g.Commit(t.Context(), "commit", []string{".gitattributes"}); err != nil {
-		t.Error(err)
+	dirtest.Write(t, filepath.Join(dir, "d4/f4.txt"), "changed\n")
+	if _, err := g.Commit(t.Context(), "commit", []string{".gitattributes", "d4/f4.txt"}); err != nil || dirtest.Git(t, dir, "show", "HEAD:d4/f4.txt") != "CHANGED\n" {
+		t.Error(err, dirtest.Git(t, dir, "show", "HEAD:d4/f4.txt"))
 	}
 	if _, err := g.Log(t.Context(), 3, "d0/f0.txt"); err != nil {
 		t.Error(err)

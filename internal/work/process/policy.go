@@ -167,7 +167,7 @@ func (c *runnerSandbox) build(level sandbox.Level, root string) (*sandbox.Policy
 	if level != sandbox.Full && c.Cache != "" {
 		tidyCaches(c.Cache, cacheName(root), time.Now())
 	}
-	if err := identity(filepath.Join(private, "home")); err != nil {
+	if err := commitSettings(filepath.Join(private, "home")); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -338,9 +338,13 @@ func toolchains(getenv func(string) string, home string) []string {
 	return out
 }
 
-// identity gives commands the name and address that the user commits under,
-// and nothing else of the user's git settings, which may hold tokens.
-func identity(home string) error {
+// commitKeys are the settings of git that commands get from the user's: who commits, and what
+// becomes of a file's content on its way into a commit and out of it.
+var commitKeys = map[string]string{"user": " name email ", "core": " autocrlf eol ", "filter": " clean smudge process required "}
+
+// commitSettings gives commands those of the user's git settings that commits need, and nothing
+// else of them, which may hold tokens.
+func commitSettings(home string) error {
 	// The files that git reads, the last one takes precedence. Without any, git itself reports
 	// what is missing.
 	config := cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(os.Getenv("HOME"), ".config"))
@@ -354,17 +358,17 @@ func identity(home string) error {
 		b = append(append(b, text...), '\n')
 	}
 	var out strings.Builder
-	in := false
+	section, keys := "", ""
 	for line := range strings.Lines(string(b)) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "[") {
-			in = strings.EqualFold(line, "[user]")
+			name, _, _ := strings.Cut(strings.Trim(line, "[]"), " ")
+			section, keys = line, commitKeys[strings.ToLower(name)]
 			continue
 		}
-		key, value, ok := strings.Cut(line, "=")
-		key = strings.ToLower(strings.TrimSpace(key))
-		if in && ok && (key == "name" || key == "email") {
-			fmt.Fprintf(&out, "\t%s = %s\n", key, strings.TrimSpace(value))
+		key, _, _ := strings.Cut(line, "=")
+		if strings.Contains(keys, " "+strings.ToLower(strings.TrimSpace(key))+" ") {
+			fmt.Fprintf(&out, "%s\n\t%s\n", section, line)
 		}
 	}
 	if out.Len() == 0 {
@@ -382,7 +386,7 @@ func identity(home string) error {
 	if err := rootfs.RemoveAt(dir, ".gitconfig"); err != nil {
 		return err
 	}
-	return rootfs.CreateAt(dir, ".gitconfig", strings.NewReader("[user]\n"+out.String()), 0o600)
+	return rootfs.CreateAt(dir, ".gitconfig", strings.NewReader(out.String()), 0o600)
 }
 
 // resolver returns the file by which names are looked up, if it is a link into /run, as it often
