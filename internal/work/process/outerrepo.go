@@ -103,7 +103,7 @@ func RepositoryNotes(root string, sandboxed bool, show []string) (notes []string
 	if !ok {
 		return notes
 	}
-	dir, common, err := rootfs.GitDirs(top)
+	_, common, err := rootfs.GitDirs(top)
 	if err != nil {
 		return notes
 	}
@@ -115,12 +115,7 @@ func RepositoryNotes(root string, sandboxed bool, show []string) (notes []string
 		notes = append(notes, fmt.Sprintf("commands do not see %s, from which this repository takes objects, so that git fails in them; sandbox: {show: [%[1]s]} in the configuration shows it to them, or git -C %s repack -a -d and the removal of objects/info/alternates makes the repository whole", objects, top))
 	}
 	for _, filter := range localFilters(common) {
-		for _, attributes := range []string{path.Join(top, ".gitattributes"), path.Join(common, "info", "attributes"), path.Join(dir, "info", "attributes")} {
-			if b, err := readSmall(attributes); err == nil && slices.Contains(strings.Fields(string(b)), "filter="+filter) {
-				notes = append(notes, fmt.Sprintf("files with the filter %q cannot be committed by adroit: it is of the repository's own settings, whose programs adroit does not run; git add and git commit, by you, run it", filter))
-				break
-			}
-		}
+		notes = append(notes, fmt.Sprintf("files with the filter %q cannot be committed by adroit, and are in a worktree as the repository stores them: it is of the repository's own settings, whose programs adroit does not run; git add and git commit, by you, run it", filter))
 	}
 	return notes
 }
