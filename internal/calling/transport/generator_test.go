@@ -57,6 +57,7 @@ type ways struct {
 	Encoding     string // that nobody asked for
 	Lines        bool   // with an object each in place of events, and Before before each
 	Before       string
+	Form         int // how events are written
 }
 
 type drawn struct {
@@ -98,6 +99,7 @@ func draw(r *rand.Rand) (d drawn, w ways) {
 	if d.text == "" && len(d.calls) == 0 {
 		d.text = phrase("Answer", 4)
 	}
+	w.Form = r.IntN(20)
 	// Ambiguities that no reader can resolve are not drawn: which of two equal calls without IDs
 	// is meant, and whether a name with another ID continues a call or begins one.
 	w.IDEach = w.IDEach && !w.NoIDs && !w.NameEach && w.Index != 3
@@ -572,10 +574,10 @@ func TestAnswersInEveryForm(t *testing.T) {
 			name, stream string
 			open         func(stream string) (llm.Model, error)
 		}{
-			{"openai", w.framed(w.openai(again(), d)), func(stream string) (llm.Model, error) {
+			{"openai", w.written(w.framed(w.openai(again(), d)), d, 12), func(stream string) (llm.Model, error) {
 				return openai.New(openai.Config{BaseURL: "http://127.0.0.1:9/v1", HTTP: client(w.Media, stream)})
 			}},
-			{"anthropic", w.anthropic(again(), d), func(stream string) (llm.Model, error) {
+			{"anthropic", w.written(w.anthropic(again(), d), d, 6), func(stream string) (llm.Model, error) {
 				return anthropic.New(anthropic.Config{BaseURL: "http://127.0.0.1:9", HTTP: client(w.Media, stream)})
 			}},
 			{"ollama", w.ollama(again(), d), func(stream string) (llm.Model, error) {
@@ -603,6 +605,50 @@ func (w *ways) framed(stream string) string {
 		if l = strings.TrimPrefix(l, "data: "); strings.HasPrefix(l, "{") {
 			out.WriteString(w.Before + strings.TrimSpace(l) + "\n")
 		}
+	}
+	return out.String()
+}
+
+// written writes the events of a stream in one of the given number of forms. An object that
+// is broken ends at a blank line, and a list, or objects alone, have no other end than a reason.
+func (w *ways) written(stream string, d drawn, forms int) string {
+	if w.Lines || w.Form >= forms || w.Whole && forms == 6 || (w.Broken && len(d.calls) == 0 || w.NoFinish) && w.Form > 3 {
+		return stream
+	}
+	var objects []string
+	for l := range strings.Lines(stream) {
+		if l = strings.TrimSpace(strings.TrimPrefix(l, "data: ")); strings.HasPrefix(l, "{") {
+			objects = append(objects, l)
+		}
+	}
+	switch w.Form {
+	case 0:
+		return strings.ReplaceAll(stream, "\n", "\r\n")
+	case 1:
+		return strings.ReplaceAll(stream, "\n", "\r")
+	case 2:
+		return "\ufeff" + strings.ReplaceAll(stream, "data: ", ": keep-alive\nretry: 5\nDATA:")
+	case 3:
+		return strings.ReplaceAll(strings.ReplaceAll(stream, "event: ", " event: "), "data: ", "\ufeff  data:\t")
+	case 4:
+		return strings.ReplaceAll(stream, "\n\n", "\n")
+	case 5:
+		return strings.ReplaceAll(stream, "\n\n", "\r\n: comment\r\n")
+	case 6:
+		return strings.Join(objects, "")
+	case 7:
+		return "[" + strings.Join(objects, ",\r\n") + "]"
+	case 8:
+		return "[\n" + strings.Join(objects, "\n,\n") + "\n]\n"
+	case 9:
+		return "data: [" + strings.Join(objects, ",") + "]\n\ndata: \"[DONE]\"\n\n"
+	case 10:
+		return "data: " + strings.Join(objects, "data: ") + "[done]\n\n"
+	}
+	var out bytes.Buffer
+	for _, o := range objects {
+		_ = json.Indent(&out, []byte(o), "", "  ")
+		out.WriteByte('\n')
 	}
 	return out.String()
 }

@@ -121,67 +121,146 @@ type Event struct {
 	Data []byte // lines joined by \n; valid until the next event
 }
 
-// Events reads server-sent events as the HTML standard defines them, with two
-// leniencies: an event that the end of the stream cuts off before its blank
-// line is still delivered, since several servers end that way, and a line that
-// begins an object is an event, as in JSON Lines and JSON text sequences.
+// Done reports whether the event is the end of the stream and nothing else.
+func (ev Event) Done() bool {
+	return bytes.EqualFold(bytes.Trim(ev.Data, "\" \t\r\n"), []byte("[DONE]"))
+}
+
+// Events reads server-sent events as the HTML standard defines them, and what servers send in
+// their place: an object is an event of its own, whether a blank line, a comma, another object or
+// nothing is behind it, on one line or several, in a list, and without a field in front of it. An
+// event that the end of the stream cuts off is delivered.
 type Events struct {
-	lines *Lines
-	first bool
-	data  []byte
+	lines   *Lines
+	name    string
+	data    []byte // of the last event, as it was sent
+	rest    []byte // of it, to be delivered
+	pending bool   // there is a rest
 }
 
 // NewEvents reads events from r. data, which may be nil, is called as for
 // [NewLines].
 func NewEvents(r io.Reader, data func()) *Events {
-	return &Events{lines: &Lines{r: r, data: data, cr: true}, first: true}
+	return &Events{lines: &Lines{r: r, data: data, cr: true}}
 }
 
 // Next returns the next event that has data. The error is io.EOF at a clean
 // end.
 func (e *Events) Next() (Event, error) {
-	var ev Event
-	e.data = e.data[:0]
+	for {
+		if data, ok := e.piece(); ok {
+			return Event{e.name, data}, nil
+		}
+		if err := e.read(); err != nil {
+			return Event{}, err
+		}
+		e.rest, e.pending = e.data, true
+	}
+}
+
+// between may stand between objects.
+const between = " \t\r\n,\x1e\ufeff"
+
+// piece takes the first object from the rest, or all of it if it is none.
+func (e *Events) piece() ([]byte, bool) {
+	rest := bytes.TrimLeft(e.rest, between)
+	list := bytes.HasPrefix(rest, []byte{'['}) && bytes.HasPrefix(bytes.TrimLeft(rest[1:], between), []byte{'{'})
+	again := len(e.rest) < len(e.data) // an object was in front
+	for list || again && len(rest) > 0 && rest[0] == ']' {
+		rest, list = bytes.TrimLeft(rest[1:], between), false
+	}
+	if again {
+		rest = bytes.TrimLeft(bytes.TrimPrefix(rest, []byte("data:")), between)
+	}
+	was := e.pending && (!again || len(rest) > 0)
+	e.pending = false
+	if was && len(rest) > 0 && rest[0] == '{' {
+		var o object
+		if n := o.scan(rest); n > 0 {
+			e.rest, e.pending = rest[n:], true
+			return rest[:n], true
+		}
+	}
+	if again {
+		return rest, was
+	}
+	return e.rest, was
+}
+
+// read reads lines up to the end of an event: a blank line, or an object that is whole.
+func (e *Events) read() error {
+	e.name, e.data = "", e.data[:0]
 	has := false
+	var o object
 	for {
 		line, err := e.lines.Next()
 		if err == io.EOF && has {
-			ev.Data = e.data
-			return ev, nil
+			return nil
 		}
 		if err != nil {
-			return Event{}, err
+			return err
 		}
-		if e.first {
-			e.first = false
-			line = bytes.TrimPrefix(line, []byte("\ufeff"))
-		}
-		if len(line) == 0 {
-			if has {
-				ev.Data = e.data
-				return ev, nil
-			}
-			ev = Event{}
+		start := bytes.TrimLeft(line, between)
+		field, value, _ := bytes.Cut(start, []byte{':'})
+		value = bytes.TrimPrefix(value, []byte{' '})
+		switch field := string(bytes.ToLower(field)); { // "" is a comment; id and retry mean nothing here
+		case len(line) == 0 && has:
+			return nil
+		case len(line) == 0:
+			e.name = ""
+			continue
+		case field == "event":
+			e.name = string(value)
+			continue
+		case field == "data":
+		case o.depth > 0: // an object over several lines
+			value = line
+		case !has && (bytes.HasPrefix(start, []byte{'{'}) || bytes.HasPrefix(start, []byte{'['}) && len(start) > 1): // not the beginning of a list alone
+			value = start
+		default:
 			continue
 		}
-		if line = bytes.TrimLeft(line, "\x1e"); !has && bytes.HasPrefix(line, []byte{'{'}) {
-			ev.Data = line
-			return ev, nil
+		if has {
+			e.data = append(e.data, '\n')
 		}
-		field, value, _ := bytes.Cut(line, []byte{':'})
-		value = bytes.TrimPrefix(value, []byte{' '})
-		switch string(field) { // "" is a comment; id and retry mean nothing here
-		case "event":
-			ev.Name = string(value)
-		case "data":
-			if has {
-				e.data = append(e.data, '\n')
-			}
-			has = true
-			if len(e.data)+len(value) > MaxLine {
-				return Event{}, ErrLine
-			}
-			e.data = append(e.data, value...)
+		has = true
+		if len(e.data)+len(value) > MaxLine {
+			return ErrLine
+		}
+		e.data = append(e.data, value...)
+		whole := false
+		for n := o.scan(value); n > 0; n = o.scan(value) {
+			whole, value = true, value[n:]
+		}
+		if whole && o.depth == 0 {
+			return nil
 		}
 	}
+}
+
+// An object is a position in a text of objects.
+type object struct {
+	depth           int
+	quoted, escaped bool
+}
+
+// scan goes on in b up to the end of an object, and returns what is in front of that; 0 if none ends.
+func (o *object) scan(b []byte) int {
+	for i, c := range b {
+		switch {
+		case o.escaped:
+			o.escaped = false
+		case o.quoted:
+			o.escaped, o.quoted = c == '\\', c != '"'
+		case c == '"':
+			o.quoted = o.depth > 0
+		case c == '{':
+			o.depth++
+		case c == '}' && o.depth > 0:
+			if o.depth--; o.depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
 }

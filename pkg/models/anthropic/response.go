@@ -114,7 +114,7 @@ func (a *answer) events() error {
 		if err := a.end.ErrorIn(ev.Data); err != nil {
 			return err
 		}
-		if string(ev.Data) == "[DONE]" { // as in another protocol
+		if ev.Done() { // as in another protocol
 			a.ended = a.stop != "" || a.Complete()
 			continue
 		}

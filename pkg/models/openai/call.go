@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,8 +33,9 @@ type call struct {
 	fields          []byte         // all fields but messages and tools, as sent
 	sent            int            // bytes of the body
 	reply           *transport.Reply
-	events          *transport.Events // nil for an answer in one piece
-	whole           bool              // an answer in one piece has been read
+	events          *transport.Events // nil before an answer in one piece is read
+	whole           bool              // the answer is an object and no stream
+	got             int               // events
 }
 
 // post asks the server. The stream's Close ends the request. The client sees an
@@ -176,32 +178,33 @@ func (f *frames) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next is the data of the next event, of which an answer in one piece has one; io.EOF
-// is the end. Errors that the server sent inside the answer are errors of next.
+// next is the data of the next event, of which an answer in one piece has one, or a list of them;
+// io.EOF is the end. Errors that the server sent inside the answer are errors of next.
 func (c *call) next() ([]byte, error) {
 	var ev transport.Event
 	var err error
 	for len(ev.Data) == 0 {
-		switch {
-		case c.events != nil:
-			if ev, err = c.events.Next(); err == io.EOF {
-				err = errNotDone
+		if c.events == nil {
+			all, err := c.reply.All()
+			if err != nil {
+				return nil, err
 			}
-		case c.whole:
-			ev.Data = []byte("[DONE]")
-		default:
-			c.whole = true
-			if ev.Data, err = c.reply.All(); err == nil && bytes.TrimSpace(ev.Data)[0] != '{' && c.m.end.ErrorIn(ev.Data) == nil {
-				err = c.m.end.Error(llm.Garbled, "the answer is not JSON: "+string(ev.Data[:min(len(ev.Data), 200)]))
+			if c.whole = bytes.TrimSpace(all)[0] == '{'; !c.whole && bytes.TrimSpace(all)[0] != '[' {
+				return nil, cmp.Or(c.m.end.ErrorIn(all), error(c.m.end.Error(llm.Garbled, "the answer is not JSON: "+string(all[:min(len(all), 200)]))))
 			}
+			c.events = transport.NewEvents(bytes.NewReader(all), nil)
+		}
+		if ev, err = c.events.Next(); err == io.EOF && !(c.whole && c.got == 1) {
+			err = errNotDone
 		}
 		if err != nil {
 			return nil, err
 		}
 		ev.Data = bytes.TrimSpace(ev.Data)
 	}
+	c.got++
 	switch {
-	case string(ev.Data) == "[DONE]":
+	case ev.Done():
 		return nil, io.EOF
 	case ev.Name == "error":
 		return nil, c.m.end.Reported(ev.Data)
