@@ -38,7 +38,11 @@ func (e *Endpoint) Reported(object []byte) *llm.Error {
 			said.status = status
 		}
 	}
-	kind, denied := classify(said.status, said.words(string(object)), 0)
+	words := said.words(string(object))
+	if said.status == 0 && reason(strings.ToLower(words)).has("overloaded_error") {
+		said.status = 529 // Anthropic's for it
+	}
+	kind, denied := classify(said.status, words, 0)
 	kind = cmp.Or(kind, llm.Overloaded)
 	err := e.Error(kind, "the server reports: "+said.text)
 	err.Status = said.status
@@ -110,7 +114,11 @@ func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 	said := read(body)
 	wait := cmp.Or(retryAfter(resp.Header), waiting(resp.Header, string(body)))
 	against := challenge(resp.Header)
-	kind, denied := classify(resp.StatusCode, strings.TrimSpace(said.words(string(body))+" "+against), wait)
+	status := resp.StatusCode
+	if status == http.StatusInternalServerError && said.status/100 == 4 {
+		status = said.status // of the server behind it
+	}
+	kind, denied := classify(status, strings.TrimSpace(said.words(string(body))+" "+against), wait)
 	kind = cmp.Or(kind, llm.BadRequest)
 	if kind == llm.Auth && looksHTML(body) {
 		denied = notTheAPI

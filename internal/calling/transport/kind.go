@@ -50,16 +50,16 @@ func (w reason) kind(status int) llm.ErrorKind {
 		return llm.Unreachable
 	case status == 408:
 		return llm.Timeout
-	case status == 413, status == 429 && (w.tooLargeForLimit() || statedWindow.MatchString(string(w))), client && status != 429 && w.overflow():
+	case status == 413, status == 429 && (w.tooLargeForLimit() || statedWindow.MatchString(string(w))), (client || status == 502) && status != 429 && w.overflow():
 		return llm.TooLong
-	case status == 429:
+	case status == 429, status == 400 && w.has("too_many_requests", "rate_limit_exceeded", "rate limit reached", "rate limit exceeded"):
 		return llm.RateLimit
 	case client && (w.has("invalid api key", "incorrect api key", "api_key_invalid", "invalid_api_key", "invalidapikey") || w.inSentence(keys, unusable)):
 		return llm.Auth
 	case client && w.has("does not support", "not supported by this model", "no endpoints found that support"):
 		return llm.Unsupported
 	case w.has("model_not_found", "modelnotfound", "deploymentnotfound"), // whatever the status: there is none in any of a gateway's servers
-		client && w.has("model not found", "no such model", "unknown model", "not a valid model", "invalid model", "llm provider not provided", "model not exist", "model_decommissioned", "model_not_supported", "model_not_available", "no endpoints found", "not found for account"),
+		client && w.has("model not found", "no such model", "unknown model", "not a valid model", "invalid model", "llm provider not provided", "model not exist", "model_decommissioned", "model_not_supported", "model_not_available", "no endpoints found", "模型不存在", "not found for account"),
 		client && status != 500 && (w.inSentence(ofModel, missing) || w.inSentence(ofModel, notModel) || status == 404 && namesModel.MatchString(string(w))):
 		return llm.NoModel
 	// Some answer 500 to these mistakes of the client: templates are run by the server.
@@ -334,7 +334,7 @@ var denials = []struct {
 	{unproven, []string{"organization must be verified", "organisation must be verified", "account must be verified"}, []string{"be verified", "not verified", "verify ", " verification", "实名认证"}, nil},
 	{region, []string{"user location is not", "your country", "your region", "country, region"}, []string{"country", "territory", "region", "location", "geograph"}, []string{"not supported", "unsupported", "not available", "unavailable", "not allowed", "restrict", "block", "forbidden", "denied"}},
 	{terms, []string{"terms acceptance", "terms_required", "use case details", "data policy", "fair usage policy"}, []string{"terms", "conditions", "licence", "license", "agreement", "eula", "gated", "marketplace"}, []string{"accept", "agree", "consent", "gated", "subscri"}},
-	{content, []string{"your prompt was flagged", "your input was flagged", "content_filter", "content management policy", "inappropriate content", "data_inspection_failed", "usage policy", "sensitive content"},
+	{content, []string{"your prompt was flagged", "your input was flagged", "content_filter", "content management policy", "inappropriate content", "data_inspection_failed", "usage policy", "sensitive content", "敏感内容"},
 		[]string{"flagged", "moderation", "content policy", "content_policy"}, nil},
 	{plan, []string{"requires a subscription", "subscription plan does not", "订阅套餐"}, []string{"subscription", "upgrade", "your plan", "current plan", "pricing tier", "paid plan", "paid tier", "free tier", "entitle", "licensed"}, nil},
 	{access, []string{"missing scopes", "has not activated", "modelnotopen", "does not have access to model"}, []string{"permission", "permitted", "not have access", "no access", "not authorized to", "not authorised to", "not allowed", "access to model", "access to the model", "access denied", "accessdenied", "not enabled", "has not been used in project", "disabled", "allowlist", "whitelist", "blocked", "ip address", "无权"}, nil},
