@@ -63,7 +63,7 @@ func (w reason) kind(status int) llm.ErrorKind {
 		client && status != 500 && (w.inSentence(ofModel, missing) || w.inSentence(ofModel, notModel) || status == 404 && namesModel.MatchString(string(w))):
 		return llm.NoModel
 	// Some answer 500 to these mistakes of the client: templates are run by the server.
-	case status == 500 && w.has("invalid json schema", "invalid format", "invalid option", "must be of type", "jinja template", "chat template", "alternate", "after role"):
+	case status == 500 && w.has("invalid json schema", "invalid format", "invalid option", "must be of type", "jinja template", "jinja exception", "chat template", "alternate", "after role"):
 		return llm.BadRequest
 	case status == 501:
 		return llm.Unsupported

@@ -28,10 +28,12 @@ type call struct {
 	messages, tools []byte         // JSON arrays; tools may be nil
 	extra           map[string]any // fields that the library's request lacks
 	bridge          bool           // no user right behind a result
-	reasoning       string         // the field in which reasoning goes back, "" for none
-	must            bool           // with every call, there was one or not
-	fields          []byte         // all fields but messages and tools, as sent
-	sent            int            // bytes of the body
+	noSystem        bool           // the system's words are the user's
+	stream          bool
+	reasoning       string // the field in which reasoning goes back, "" for none
+	must            bool   // with every call, there was one or not
+	fields          []byte // all fields but messages and tools, as sent
+	sent            int    // bytes of the body
 	reply           *transport.Reply
 	events          *transport.Events // nil before an answer in one piece is read
 	whole           bool              // the answer is an object and no stream
@@ -72,13 +74,13 @@ func (c *call) Do(req *http.Request) (*http.Response, error) {
 		return nil, c.m.end.Error(llm.BadRequest, "the request cannot be encoded: "+err.Error())
 	}
 	c.sent = body.Len()
-	if !c.m.stream {
+	if !c.stream {
 		req.Header.Set("Accept", "application/json")
 	}
-	if c.reply, err = c.m.end.Do(req, body, c.m.stream); err != nil {
+	if c.reply, err = c.m.end.Do(req, body, c.stream); err != nil {
 		return nil, err
 	}
-	stream, err := c.reply.Events(c.m.stream)
+	stream, err := c.reply.Events(c.stream)
 	if err != nil {
 		c.reply.Close()
 		return nil, err

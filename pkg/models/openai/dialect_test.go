@@ -360,9 +360,14 @@ func TestWhatServersWantOfMessages(t *testing.T) {
 		{"roles", "Conversation roles must alternate user/assistant", 500},
 		{"roles", "Unexpected role 'user' after role 'tool'", 400},
 		{"roles", "no", 400},
+		{"system", "System role not supported", 400},
+		{"system", "Jinja Exception: Only user, assistant and tool roles are supported, got system.", 500},
+		{"system", "Developer instruction is not enabled for models/gemma-3-27b-it", 400},
+		{"stream", "Streaming is unsupported for this model.", 400},
 	} {
 		ok := func(body []byte) bool {
 			var in struct {
+				Stream   bool `json:"stream"`
 				Messages []struct {
 					Role      string            `json:"role"`
 					Calls     []json.RawMessage `json:"tool_calls"`
@@ -373,7 +378,8 @@ func TestWhatServersWantOfMessages(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, m := range in.Messages {
-				if c.label == "reasoning" && len(m.Calls) > 0 && m.Reasoning == "" || c.label == "roles" && m.Role == "user" && i > 0 && in.Messages[i-1].Role == "tool" {
+				if c.label == "stream" && in.Stream || c.label == "system" && m.Role == "system" ||
+					c.label == "reasoning" && len(m.Calls) > 0 && m.Reasoning == "" || c.label == "roles" && m.Role == "user" && i > 0 && in.Messages[i-1].Role == "tool" {
 					return false
 				}
 			}
@@ -399,6 +405,9 @@ func TestWhatServersWantOfMessages(t *testing.T) {
 		}))
 		m := newModel(false)(s.URL)
 		req := request()
+		if c.label == "system" {
+			req.Messages = append([]llm.Message{{Role: llm.System, Text: "s"}}, req.Messages...)
+		}
 		req.History = new(llm.EncodedHistory)
 		for range 2 {
 			r, err := m.Generate(t.Context(), req, nil)

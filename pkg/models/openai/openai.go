@@ -259,13 +259,14 @@ type quirks struct {
 
 // fields that a request can do without, as they are named in refusals.
 // max_tokens is renamed rather than left out.
-var fields = []string{"temperature", "stream_options", "parallel_tool_calls", "chat_template_kwargs", "reasoning_effort", "reasoning", "tool_choice", "grammar", "max_completion_tokens", "max_tokens"}
+var fields = []string{"temperature", "stream_options", "parallel_tool_calls", "chat_template_kwargs", "reasoning_effort", "reasoning", "tool_choice", "grammar", "max_completion_tokens", "max_tokens", "stream"}
 
 // Quirks of the messages: the server wants reasoning back with the calls that came with it,
-// and takes no message of the user right behind a result.
+// takes no message of the user right behind a result, and none of the system.
 const (
 	wantsReasoning = "conversations without reasoning_content"
 	alternates     = "a user behind a tool"
+	noSystem       = "a message of the system"
 )
 
 // strictTools is the quirk of a server that does not accept strict tools. With the name
@@ -307,6 +308,8 @@ func (q *quirks) learn(c *call, err error) (field string, ok bool) {
 		return wantsReasoning, q.add(model, wantsReasoning)
 	case (strings.Contains(said, "alternate") || strings.Contains(said, "after role")) && c.userBehindTool():
 		return alternates, q.add(model, alternates)
+	case ofSystem.MatchString(said) && c.hasSystem():
+		return noSystem, q.add(model, noSystem)
 	case e.Status != 400 && e.Status != 422:
 		return "", false
 	}
@@ -351,7 +354,7 @@ func (q *quirks) other(c *call, err error) (changes []string) {
 		return nil
 	}
 	for _, f := range fields {
-		if f != "max_tokens" && f != "max_completion_tokens" && bytes.Contains(c.fields, []byte(`"`+f+`":`)) && c.m.more[f] == nil {
+		if f != "max_tokens" && f != "max_completion_tokens" && f != "stream" && bytes.Contains(c.fields, []byte(`"`+f+`":`)) && c.m.more[f] == nil {
 			changes = append(changes, f)
 		}
 	}
@@ -401,6 +404,9 @@ func (c *call) lacksReasoning() bool {
 		slices.ContainsFunc(c.req.Messages, func(m llm.Message) bool { return len(m.Calls) > 0 })
 }
 
+// hasSystem reports whether a message of the system is sent as one.
+func (c *call) hasSystem() bool { return !c.noSystem && c.req.Messages[0].Role == llm.System }
+
 // userBehindTool reports whether a message of the user is right behind a result.
 func (c *call) userBehindTool() bool {
 	if c.bridge {
@@ -417,6 +423,9 @@ func (c *call) userBehindTool() bool {
 // about reports whether a refusal is about a field. Ollama has words of its own
 // for a model that does not think.
 func about(said, field string) bool {
+	if field == "stream" {
+		return ofStream.MatchString(said) && cannot.MatchString(said)
+	}
 	return strings.Contains(said, field) || field == string(effortString) && strings.Contains(said, "does not support thinking")
 }
 
@@ -440,6 +449,9 @@ var unable = []struct{ words, what string }{
 // ofTools is a refusal that names tools, and cannot is one that says of something that the
 // server does not do it: together they are the rule for words that no list has.
 var (
+	ofSystem = lazyregexp.New(`\b(?:system|developer) (?:role|message|prompt|instruction)s?\b|\bgot system\b`)
+	ofStream = lazyregexp.New(`\bstream(?:ing)?\b`)
+
 	ofTools = lazyregexp.New(`\b(?:tools?|tool_choice|functions?)\b`)
 	cannot  = lazyregexp.New(`support|unavailable|not (?:available|enabled|implemented|permitted|allowed)|disabled|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)`)
 )

@@ -22,10 +22,14 @@ import (
 // have yet.
 func (m *model) call(req *llm.Request) (*call, error) {
 	quirks := m.quirks.of(req.Model)
-	c := &call{m: m, req: req, bridge: m.dialect.bridge || slices.Contains(quirks, alternates), reasoning: m.dialect.state, must: slices.Contains(quirks, wantsReasoning)}
+	c := &call{m: m, req: req, bridge: m.dialect.bridge || slices.Contains(quirks, alternates), reasoning: m.dialect.state, must: slices.Contains(quirks, wantsReasoning),
+		noSystem: slices.Contains(quirks, noSystem), stream: m.stream && !slices.Contains(quirks, "stream")}
 	form := "openai/" + m.dialect.Name
 	if c.bridge && !m.dialect.bridge {
 		form += " bridge"
+	}
+	if c.noSystem {
+		form += " without system"
 	}
 	if c.must {
 		c.reasoning = reasoningContent
@@ -81,8 +85,8 @@ func (m *model) request(c *call) (requestFields, error) {
 	d, req, refused := &m.dialect, c.req, m.quirks.of(c.req.Model)
 	c.extra = map[string]any{}
 	r := requestFields{}
-	r.Model, r.Stream = req.Model, m.stream
-	if m.stream && !d.usageByDefault {
+	r.Model, r.Stream = req.Model, c.stream
+	if c.stream && !d.usageByDefault {
 		r.StreamOptions = &goopenai.StreamOptions{IncludeUsage: true}
 	}
 	newer := d.isNew(req.Model)
@@ -216,6 +220,9 @@ func raiseArguments(calls []llm.Call, offered []llm.ToolSpec) {
 	}
 }
 
+// noted is an answer between two messages of the user, which templates want to alternate.
+const noted = `,{"role":"assistant","content":"(noted)"}`
+
 // append appends one message, encoded by the library's type. Content is always
 // there, since several servers refuse messages without it.
 func (c *call) append(dst []byte, msg *llm.Message) ([]byte, error) {
@@ -230,14 +237,18 @@ func (c *call) append(dst []byte, msg *llm.Message) ([]byte, error) {
 		}
 	}
 	if c.bridge && msg.Role == llm.User && before(req.Messages, msg) == llm.Tool {
-		dst = append(dst, `{"role":"assistant","content":"(noted)"},`...)
+		dst = append(append(dst, noted[1:]...), ',')
 	}
 	out := goopenai.ChatCompletionMessage{Role: string(msg.Role), Content: text}
 	if parts := images(msg.Images); parts != nil && msg.Role == llm.User {
 		out.Content = ""
 		out.MultiContent = append([]goopenai.ChatMessagePart{{Type: goopenai.ChatMessagePartTypeText, Text: cmp.Or(text, "(no text)")}}, parts...)
 	}
-	if msg.Role == llm.System && d.isNew(req.Model) {
+	switch {
+	case msg.Role != llm.System:
+	case c.noSystem:
+		out.Role = goopenai.ChatMessageRoleUser
+	case d.isNew(req.Model):
 		out.Role = goopenai.ChatMessageRoleDeveloper
 	}
 	if msg.Role == llm.Tool {
@@ -269,6 +280,9 @@ func (c *call) append(dst []byte, msg *llm.Message) ([]byte, error) {
 	if s != nil {
 		dst = append(append(append(dst[:len(dst)-1], `,"`+s.Field+`":`...), s.Value...), '}')
 	}
+	if msg.Role == llm.System && c.noSystem {
+		dst = append(dst, noted...)
+	}
 	return c.appendShown(dst, req.Messages, msg)
 }
 
@@ -297,7 +311,7 @@ func (c *call) appendShown(dst []byte, msgs []llm.Message, msg *llm.Message) ([]
 	text := goopenai.ChatMessagePart{Type: goopenai.ChatMessagePartTypeText, Text: "[shown by the results above: " + strings.Join(names, ", ") + "]"}
 	b, err := json.Marshal(goopenai.ChatCompletionMessage{Role: goopenai.ChatMessageRoleUser, MultiContent: slices.Insert(parts, 0, text)})
 	if c.bridge {
-		dst = append(dst, `,{"role":"assistant","content":"(noted)"}`...)
+		dst = append(dst, noted...)
 	}
 	return append(append(dst, ','), transport.Plain(b)...), err
 }
