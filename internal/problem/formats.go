@@ -133,6 +133,8 @@ var formats = []format{
 		count: lazyregexp.New(`(?m)^(?:ERROR: (?:LoadError: )?Some tests did not pass: (?P<passed>\d+) passed, (?P<failed>\d+) failed, (?P<errors>\d+) errored(?:, \d+ broken)?\.|` +
 			`Test Summary: *\| +Pass  (?:Broken  )?Total.*\n[^|\n]*\| +\d+ +(?:(?P<skipped>\d+) +)?(?P<total>\d+)(?: .*)?)$`)},
 	{name: "cucumber, behave", typ: Test, count: lazyregexp.New(`(?m)^(?:\d+ scenarios? \((?P<words>[^)\n]+)\)|(?P<passed>\d+) scenarios? passed, (?P<failed>\d+) failed, (?P<skipped>\d+) skipped(?:, \d+ \w+)*)$`), none: lazyregexp.New(`(?m)^0 scenarios$`)},
+	{name: "Boost.Test, CppUnit, QtTest", typ: Test, fail: lazyregexp.New(`(?m)^\*\*\* \d+ failures? (?:is|are) detected in the test module |^!!!FAILURES!!!$`), ran: lazyregexp.New(`(?m)^\*\*\* No errors detected$`),
+		count: lazyregexp.New(`(?m)^(?:OK \((?P<passed>\d+)\)|(?:Run:\s+(?P<total>\d+)|Totals:)\s+(?P<words>Failures: \d+\s+Errors: \d+|\d+ passed, \d+ failed, \d+ skipped).*)$`)},
 	{name: "ScalaTest", typ: Test, whole: true, count: lazyregexp.New(`(?m)^(?:\[info\] )?Tests: succeeded (?P<passed>\d+), failed (?P<failed>\d+), canceled \d+, ignored (?P<skipped>\d+), pending \d+$`)},
 	{name: "Robot Framework", typ: Test, last: true, count: lazyregexp.New(`(?m)^\d+ tests?, (?P<words>\d+ passed, \d+ failed(?:, \d+ skipped)?)$`)},
 	{name: "crystal, LuaUnit", typ: Test, count: lazyregexp.New(`(?m)^(?:(?P<total>\d+) examples?, (?P<words>\d+ failures?, \d+ errors?, \d+ pending)|Ran \d+ tests in [\d.]+ seconds, (?P<passed>\d+) success(?:es)?, (?P<failed>\d+) failures?(?:, (?P<errors>\d+) errors?)?(?:, (?P<skipped>\d+) skipped)?)$`)},
@@ -567,41 +569,4 @@ func goText(output string) string {
 		other.WriteString(of[name].String())
 	}
 	return other.String()
-}
-
-// notStarted are the lines by which a program that runs others reports that it has nothing
-// of the name to run, or was called wrongly. A file that a rule of make needs and nobody
-// makes is a fault of the build, and not among them.
-var notStarted = []*lazyregexp.Regexp{
-	lazyregexp.New(`(?m)^npm (?:ERR!|error) [Mm]issing script: .*$`),
-	lazyregexp.New(`(?m)^error Command "[^"\n]+" not found\.$|^(?:➤ )?(?:YN0000: )?Usage Error: Couldn't find a script named .*$`), // yarn
-	lazyregexp.New(`(?m)^\s*ERR_PNPM_(?:RECURSIVE_RUN_)?NO_SCRIPT\s.*$`),
-	lazyregexp.New(`(?m)^error: Script not found "[^"\n]+"$`), // bun
-	lazyregexp.New(`(?m)^(?:error: )?Task not found: .*$`),    // deno
-	lazyregexp.New(`(?m)^\s*(?:\[Symfony.*\]\s*)?Command "[^"\n]+" is not defined\.`),
-	lazyregexp.New(`(?m)^g?make(?:\[\d+\])?: \*\*\* (?:No rule to make target [^,\n]*|No targets specified and no makefile found\.|No targets\.)\s+Stop\.$`),
-	lazyregexp.New(`(?m)^error: [Jj]ustfile does not contain recipe .*$`),
-	lazyregexp.New(`(?m)^task: Task "[^"\n]+" does not exist.*$`),
-	lazyregexp.New(`(?m)^(?:rake aborted!\n)?Don't know how to build task .*$`),
-	lazyregexp.New(`(?m)^Task '[^'\n]+' not found in (?:root )?project.*$`), // gradle
-	lazyregexp.New(`(?m)^\[ERROR\] (?:Unknown lifecycle phase|The goal you specified requires a project to execute) .*$`),
-	lazyregexp.New(`(?m)^error: no such (?:sub)?command: .*$`), // cargo
-	lazyregexp.New(`(?m)^(?:pytest|__main__\.py|\S*pytest): error: .*$|^ERROR: file or directory not found: .*$`),
-	lazyregexp.New(`(?m)^\S*python[\d.]*: (?:can't open file .*|No module named .*)$`),
-	lazyregexp.New(`(?m)^npm (?:ERR!|error) (?:enoent )?Could not read package\.json.*$`),
-	lazyregexp.New("(?m)^error: could not find `Cargo\\.toml` in .*$|^go: go\\.mod file not found in .*$"),
-	lazyregexp.New(`(?m)^Could not find '[^'\n]+'$`), // node --test
-}
-
-// NotStarted returns the line of an output by which a program reports that it could not start, or
-// "".
-func NotStarted(output string) string {
-	output = bounded(output)
-	for _, re := range notStarted {
-		if line := re.FindString(output); line != "" {
-			line = line[strings.LastIndex(strings.TrimSpace(line), "\n")+1:]
-			return strings.TrimSpace(line)
-		}
-	}
-	return ""
 }
