@@ -242,7 +242,8 @@ func (rt *Runtime) writePipeline(w PipelineWrite) (*PipelineFile, error) {
 	if old != nil {
 		var info fs.FileInfo
 		if info, err = tree.Root.Lstat(file); err == nil {
-			err = rootfs.ReplaceIn(tree.Root, file, info.Mode().Perm(), []byte(w.Text))
+			b, _ := tree.Root.ReadFile(file) // its text was read already
+			err = rootfs.ReplaceIn(tree.Root, file, info.Mode().Perm(), rootfs.Respell(b, w.Text))
 		}
 	} else if err = tree.Root.MkdirAll(configs.PipelinesDir, 0o755); err == nil {
 		err = rootfs.CreateIn(tree.Root, file, 0o644, []byte(w.Text))

@@ -22,9 +22,19 @@ func TestSet(t *testing.T) {
 		{"", "agent", "7", "agent: 7\n"},
 		{"mode: auto", "model", "a/b", "mode: auto\nmodel: a/b\n"},
 	} {
-		got, err := Set("c.yaml", []byte(tc.before), tc.key, tc.value)
-		if err != nil || string(got) != tc.want {
-			t.Errorf("%q, %s = %s: %q, %v; want %q", tc.before, tc.key, tc.value, got, err, tc.want)
+		for _, spelled := range []func(string) string{
+			func(s string) string { return s },
+			func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") },
+			func(s string) string { return "\ufeff" + s },
+		} {
+			before, want := spelled(tc.before), spelled(tc.want)
+			if !strings.Contains(tc.before, "\n") {
+				before, want = tc.before, tc.want // it shows no line end
+			}
+			got, err := Set("c.yaml", []byte(before), tc.key, tc.value)
+			if err != nil || string(got) != want {
+				t.Errorf("%q, %s = %s: %q, %v; want %q", before, tc.key, tc.value, got, err, want)
+			}
 		}
 	}
 	for _, tc := range []struct{ before, key, value, want string }{

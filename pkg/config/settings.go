@@ -259,7 +259,11 @@ func Set(path string, text []byte, key, value string, parts ...adroit.Part) ([]b
 	if err != nil {
 		return nil, err
 	}
-	text = rootfs.ToUTF8(text)
+	file, reason := rootfs.Decode(text) // its line ends, encoding and mark stay
+	if reason != "" {
+		return nil, fail(fmt.Errorf("%s %s", path, reason), "save it as UTF-8")
+	}
+	text = []byte(file.Content)
 	var before map[string]any
 	if err := yaml.Unmarshal(text, &before); err != nil {
 		return nil, fail(plainyaml.Explain(path, text, err), "correct the file first")
@@ -283,7 +287,8 @@ func Set(path string, text []byte, key, value string, parts ...adroit.Part) ([]b
 		if !changesOnly(before, out, keys) {
 			return nil, fail(fmt.Errorf("%s cannot be set without a change of what stands beside it", key), "set it in "+path)
 		}
-		return out, nil
+		file.Content = string(out)
+		return file.Bytes()
 	}
 	return nil, fault
 }

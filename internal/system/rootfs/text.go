@@ -55,6 +55,18 @@ func (t Text) Bytes() ([]byte, error) {
 	return b, nil
 }
 
+// Respell returns a text with the line ends, the encoding and the mark of the file that it replaces,
+// unless it has line ends of its own or cannot be spelled so.
+func Respell(was []byte, text string) []byte {
+	t, reason := Decode(was)
+	if t.Content = text; reason == "" && !strings.Contains(text, "\r") {
+		if b, reason := t.Encode(); reason == "" {
+			return b
+		}
+	}
+	return []byte(text)
+}
+
 var (
 	bom8    = []byte{0xef, 0xbb, 0xbf}
 	bom16le = []byte{0xff, 0xfe}

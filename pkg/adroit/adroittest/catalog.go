@@ -156,6 +156,16 @@ func testPipelineFile(t *testing.T, f *fixture) {
 	if b, err := os.ReadFile(filepath.Join(f.dir, configs.PipelinesDir, "own.yaml")); err != nil || string(b) != w.Text {
 		t.Errorf("%q, %v", b, err)
 	}
+	must(t, os.WriteFile(filepath.Join(f.dir, configs.PipelinesDir, "own.yaml"), []byte("\ufeffname: other\r\nsteps: 3\r\n"), 0o644))
+	if second, err = f.PipelineFile(t.Context(), named("own")); err != nil {
+		t.Fatal(err)
+	}
+	w.Was = second.Digest
+	_, err = f.WritePipeline(t.Context(), w) // from a page, which has plain line ends
+	must(t, err)
+	if b, err := os.ReadFile(filepath.Join(f.dir, configs.PipelinesDir, "own.yaml")); err != nil || string(b) != "\ufeff"+strings.ReplaceAll(w.Text, "\n", "\r\n") {
+		t.Errorf("%q, %v", b, err)
+	}
 	for _, name := range []string{"", "../own", "Own"} {
 		w.Name = name
 		_, err = f.WritePipeline(t.Context(), w)
