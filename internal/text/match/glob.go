@@ -258,7 +258,8 @@ type List struct {
 // last part has no star, also matches everything below a directory; one after ! excludes.
 func ParseList(text string) (List, error) {
 	l := List{text: text}
-	for _, p := range globSplit(text) {
+	all := globSplit(text)
+	for _, p := range all {
 		if dir, _, ok := strings.Cut(p, "/"); ok && dir != strings.TrimSpace(dir) && !strings.HasPrefix(strings.TrimSpace(p), "!") && CheckPattern(p) == nil {
 			l.take = append(l.take, newListed(p)) // a name may have blanks around it
 		}
@@ -286,6 +287,9 @@ func ParseList(text string) (List, error) {
 			inside += "/**"
 			*list = append(*list, newListed(inside))
 		}
+	}
+	if len(all) > 1 && len(l.take) > 0 && CheckPattern(text) == nil {
+		l.take = append(l.take, newListed(text)) // a name may have a comma in it
 	}
 	if len(l.take) == 0 && len(l.leave) == 0 && text != "" {
 		return l, fmt.Errorf("the pattern %q names no file; write for example **/*.go", text)

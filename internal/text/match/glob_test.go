@@ -108,11 +108,11 @@ func TestBackwardRanges(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	names := []string{"a.go", "src/a.js", "src/a.test.js", "src/in/b.ts", "docs/src/c.js", "app/[id]/d.js", "x,y.js", " b/e.c"}
+	names := []string{"a.go", "src/a.js", "src/a.test.js", "src/in/b.ts", "docs/src/c.js", "app/[id]/d.js", "x,y.js", " b/e.c", "q,r/f/g.c"}
 	for text, want := range map[string]string{
-		"":                  "a.go src/a.js src/a.test.js src/in/b.ts docs/src/c.js app/[id]/d.js x,y.js  b/e.c",
+		"":                  "a.go src/a.js src/a.test.js src/in/b.ts docs/src/c.js app/[id]/d.js x,y.js  b/e.c q,r/f/g.c",
 		" b/*":              " b/e.c",
-		"!src/*, !docs/**":  "a.go src/in/b.ts app/[id]/d.js x,y.js  b/e.c",
+		"!src/*, !docs/**":  "a.go src/in/b.ts app/[id]/d.js x,y.js  b/e.c q,r/f/g.c",
 		"./src/*.js":        "src/a.js src/a.test.js",
 		"/src/*.js":         "src/a.js src/a.test.js",
 		"./a.go":            "a.go",
@@ -124,10 +124,12 @@ func TestList(t *testing.T) {
 		"*.js,!src":         "app/[id]/d.js x,y.js",
 		"*.go, *.ts":        "a.go src/in/b.ts",
 		"*.js,!*.test.js":   "src/a.js docs/src/c.js app/[id]/d.js x,y.js",
-		"!*.js":             "a.go src/in/b.ts  b/e.c",
+		"!*.js":             "a.go src/in/b.ts  b/e.c q,r/f/g.c",
 		"*.{go,ts}":         "a.go src/in/b.ts",
 		"app/[id]/**":       "app/[id]/d.js",
 		"x,y.js":            "x,y.js",
+		"q,r/**":            "q,r/f/g.c",
+		"q,r/*/g.c":         "q,r/f/g.c",
 		"src/**,!src/in/**": "src/a.js src/a.test.js",
 	} {
 		l, err := ParseList(text)
