@@ -48,7 +48,7 @@ func (k *toolModel) Generate(ctx context.Context, req *llm.Request, emit func(ll
 		if err == nil || i == len(refs)-1 || ctx.Err() != nil || !route.Passes(err) {
 			return resp, err
 		}
-		k.emit(event.Event{Kind: event.Note, Text: fmt.Sprintf("%s does not answer (%s); going on with %s", ref, spelling.FirstLine(err.Error()), refs[i+1])})
+		k.emit(event.Event{Kind: event.Note, Text: fmt.Sprintf("%s cannot be used now (%s); going on with %s", ref, spelling.FirstLine(err.Error()), refs[i+1])})
 	}
 	return nil, ctx.Err() // there is always one to ask
 }

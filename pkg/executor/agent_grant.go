@@ -141,7 +141,7 @@ func (s *State) useFallback(r *flow.Run, t *Task, err error) (bool, error) {
 	from, _ := t.modelAt(s.Fallback)
 	s.Fallback++
 	to, _ := t.modelAt(s.Fallback)
-	words := fmt.Sprintf("%s does not answer (%s); going on with %s", from, spelling.FirstLine(se.Message), to)
+	words := fmt.Sprintf("%s cannot be used now (%s); going on with %s", from, spelling.FirstLine(se.Message), to)
 	if _, priced := t.Prices[to]; !priced && t.Limits.CostUSD > 0 {
 		words += ", which has no price and is not counted"
 	}

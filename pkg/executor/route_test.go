@@ -137,7 +137,7 @@ func TestFallback(t *testing.T) {
 				case s.ByModel["b"].In != 1000:
 					t.Errorf(`s.ByModel["b"].In is %v, want 1000: %v; window %d, cost %g, used %v`, s.ByModel["b"].In, err, window, s.Cost, s.ByModel)
 				}
-				if len(b.notes) != 1 || !strings.Contains(b.notes[0], "a does not answer (test: no "+string(kind)+"); going on with b") {
+				if len(b.notes) != 1 || !strings.Contains(b.notes[0], "a cannot be used now (test: no "+string(kind)+"); going on with b") {
 					t.Errorf("got %q", b.notes)
 				}
 			})
