@@ -140,7 +140,7 @@ func readIndex(file, prefix string) (*gitIndex, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := parseIndex(b, prefix)
+	x, err := parseIndex(b, prefix, sha1.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -156,9 +156,9 @@ func readIndex(file, prefix string) (*gitIndex, error) {
 	return x, nil
 }
 
-// parseIndex reads the content of an index.
-func parseIndex(b []byte, prefix string) (*gitIndex, error) {
-	if len(b) < 12+20 || string(b[:4]) != "DIRC" {
+// parseIndex reads the content of an index whose IDs have the given number of bytes.
+func parseIndex(b []byte, prefix string, size int) (*gitIndex, error) {
+	if len(b) < 12+size || string(b[:4]) != "DIRC" {
 		return nil, errIndex
 	}
 	be := binary.BigEndian
@@ -167,26 +167,27 @@ func parseIndex(b []byte, prefix string) (*gitIndex, error) {
 		return nil, errIndex
 	}
 	x, staged := &gitIndex{files: make([]tracked, 0, n)}, sha256.New()
-	body, name := b[12:len(b)-20], []byte(nil)
+	body, name := b[12:len(b)-size], []byte(nil)
 	for range n {
-		if len(body) < 62 {
+		head := 42 + size
+		if len(body) < head {
 			return nil, errIndex
 		}
 		at := func(k int) int64 { return int64(be.Uint32(body[k:])) }
-		mode, flags := at(24), be.Uint16(body[60:])
+		mode, flags := at(24), be.Uint16(body[head-2:])
 		e := tracked{oid: [20]byte(body[40:60]), exec: mode&0o111 != 0}
 		e.stamp = fileStamp{at(8)*1e9 + at(12), at(0)*1e9 + at(4), uint32(at(20)), uint32(at(36))}
-		head, skip, more := 62, false, uint16(0)
+		skip, more := false, uint16(0)
 		if flags&0x4000 != 0 {
-			if len(body) < 64 {
+			if len(body) < head+2 {
 				return nil, errIndex
 			}
-			more = be.Uint16(body[62:]) & 0x6000
+			more = be.Uint16(body[head:]) & 0x6000
 			skip = more != 0 // not checked out, or only meant to be added
-			head = 64
+			head += 2
 		}
 		staged.Write(body[24:28]) // the mode
-		staged.Write(body[40:60])
+		staged.Write(body[40 : 40+size])
 		staged.Write(be.AppendUint16(be.AppendUint16(nil, flags&0xb000), more))
 		rest := body[head:]
 		if version == 4 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha1" //nolint:gosec // as git names content
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -326,15 +327,18 @@ func indexDigest(own int, x *gitIndex) string {
 
 // stagedIn returns the digest of an index's content, unread if its format is unknown.
 func stagedIn(b []byte) string {
-	x, err := parseIndex(b, "")
-	if err != nil {
-		return unread
+	for _, size := range []int{sha1.Size, sha256.Size} {
+		if len(b) < size {
+			continue
+		}
+		content, end := b[:len(b)-size], string(b[len(b)-size:])
+		sum1, sum256 := sha1.Sum(content), sha256.Sum256(content)
+		none := strings.Trim(end, "\x00") == "" // index.skipHash
+		if x, err := parseIndex(b, "", size); err == nil && (none || end == string(sum1[:]) || end == string(sum256[:])) {
+			return x.staged
+		}
 	}
-	// Where ids are longer, the entries are others.
-	if sum := sha1.Sum(b[:len(b)-20]); string(sum[:]) != string(b[len(b)-20:]) && strings.Trim(string(b[len(b)-20:]), "\x00") != "" {
-		return unread
-	}
-	return x.staged
+	return unread
 }
 
 // values returns the values of all references.

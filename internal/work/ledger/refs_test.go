@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"maps"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -43,6 +44,25 @@ func TestConverts(t *testing.T) {
 	} {
 		if got := converts.MatchString(text); got != want {
 			t.Errorf("%q converts: %v", text, got)
+		}
+	}
+}
+
+// TestStaged: what is staged is read whatever the length of the repository's IDs.
+func TestStaged(t *testing.T) {
+	for _, format := range []string{"sha1", "sha256"} {
+		dir := t.TempDir()
+		dirtest.Git(t, dir, "init", "-q", "--object-format="+format)
+		staged := func(content string) string {
+			dirtest.Write(t, filepath.Join(dir, "f"), content)
+			dirtest.Git(t, dir, "add", "f")
+			b, err := os.ReadFile(filepath.Join(dir, ".git/index"))
+			dirtest.Must(t, err)
+			return stagedIn(b)
+		}
+		one, two, again := staged("one\n"), staged("two\n"), staged("one\n")
+		if one == unread || one == two || one != again {
+			t.Errorf("%s: %q, %q, %q", format, one, two, again)
 		}
 	}
 }
