@@ -388,6 +388,10 @@ func (m *Manager) Attend(ctx context.Context, id string, o RunOptions) (*Session
 		return nil, errors.Join(err, unkept)
 	}
 	s.asked = map[string]*answer{}
+	if j, err := Find(ctx, m.Store, id); err == nil && len(j.Questions) > 0 { // asked by an earlier session, which may not have recorded that it waits
+		q := j.Questions[len(j.Questions)-1]
+		s.parked = &flow.ParkedError{Path: q.Path, Signals: q.Signals, About: q.About}
+	}
 	return s, nil
 }
 

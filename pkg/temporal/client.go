@@ -97,12 +97,15 @@ func (r *remote) absent(ctx context.Context, ref string, gone error) (*adroit.Jo
 	return d, nil
 }
 
+// keyword is a search attribute of an execution, empty where it has none.
+func keyword(info *workflowpb.WorkflowExecutionInfo, a temporal.SearchAttributeKeyKeyword) (v string) {
+	_ = json.Unmarshal(info.GetSearchAttributes().GetIndexedFields()[a.GetName()].GetData(), &v) // a string, or none
+	return v
+}
+
 // known is a job as Temporal has it, for while its host is away.
 func (t *Cluster) known(info *workflowpb.WorkflowExecutionInfo) (j *jobs.Job, host string) {
-	field := func(a temporal.SearchAttributeKeyKeyword) (v string) {
-		_ = json.Unmarshal(info.GetSearchAttributes().GetIndexedFields()[a.GetName()].GetData(), &v) // a string, or none
-		return strings.TrimPrefix(v, "-")
-	}
+	field := func(a temporal.SearchAttributeKeyKeyword) string { return strings.TrimPrefix(keyword(info, a), "-") }
 	about, begun := t.about(info.GetMemo()), info.GetStartTime().AsTime()
 	j = &jobs.Job{ID: info.GetExecution().GetWorkflowId(), Agent: field(AttributeAgent), Model: field(AttributeModel), Title: about.Title, Dir: about.Dir, Created: begun, Updated: begun}
 	j.Workflow, j.Status, host = cmp.Or(j.Agent, info.GetType().GetName()), jobs.Status(field(AttributeStatus)), field(AttributeHost)
@@ -332,10 +335,7 @@ func (r *remote) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
 			return nil, problem.AsError(err)
 		}
 		info := d.GetWorkflowExecutionInfo()
-		var status jobs.Status
-		if f := info.GetSearchAttributes().GetIndexedFields()[AttributeStatus.GetName()]; f != nil {
-			_ = json.Unmarshal(f.GetData(), &status) // a string
-		}
+		status := jobs.Status(keyword(info, AttributeStatus))
 		if why := r.t.stuck(ctx, d); why != "" {
 			return &jobs.Job{ID: ref, Status: jobs.Blocked, Reason: why, Created: info.GetStartTime().AsTime()}, nil
 		}

@@ -305,14 +305,7 @@ func (t *Cluster) hostOf(ctx context.Context, job string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var host string
-	if f := d.GetWorkflowExecutionInfo().GetSearchAttributes().GetIndexedFields()[AttributeHost.GetName()]; f != nil {
-		_ = json.Unmarshal(f.GetData(), &host) // a string
-	}
-	if host == "" {
-		return t.queue, nil
-	}
-	return host, nil
+	return cmp.Or(keyword(d.GetWorkflowExecutionInfo(), AttributeHost), t.queue), nil
 }
 
 // find is the one job that ref means, which may be a part of its id, and the queue of its host; that of any

@@ -332,13 +332,14 @@ const reconcileEvery, noRun = 15 * time.Second, "none"
 // reconcile ends the jobs of this host whose workflows were terminated, in Temporal's own interface
 // for instance: that runs no code, so nobody else records it. It gives back those whose workflows are
 // lost. It has to see so twice, because a job that goes on after its end has its new workflow a moment later.
+// A job whose worker died before it recorded that the job waits for a person is opened, and so left as one that waits.
 func (w *Worker) reconcile() {
 	seen := map[string]string{} // runs by job
-	for {
+	for next := time.Second; ; next = reconcileEvery {
 		select {
 		case <-w.ctx.Done():
 			return
-		case <-time.After(reconcileEvery):
+		case <-time.After(next):
 		}
 		list, err := w.rt.Jobs(w.ctx, adroit.ListOptions{Status: []jobs.Status{jobs.Running, jobs.Waiting, jobs.Queued, jobs.Interrupted}})
 		if err != nil {
@@ -352,6 +353,8 @@ func (w *Worker) reconcile() {
 				now[j.ID] = info.GetExecution().GetRunId()
 			case errors.As(err, new(*serviceerror.NotFound)) && open[j.ID] != nil: // the server is an empty one
 				now[j.ID] = noRun
+			case err == nil && j.Status == jobs.Interrupted && open[j.ID] == nil && info.GetCloseTime() == nil && keyword(info, AttributeHost) == w.o.Host && keyword(info, AttributeStatus) == string(jobs.Waiting):
+				_, _ = w.session(opening{Job: j.ID, AtOnce: -1}) // else next time
 			}
 			if run := now[j.ID]; run != "" && run == seen[j.ID] {
 				if w.leave(j.ID, jobs.ErrStopped); run != noRun {

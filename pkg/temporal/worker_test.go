@@ -673,6 +673,13 @@ func TestAway(t *testing.T) {
 	if !slices.Equal(by, []string{"approve by owner"}) {
 		t.Errorf("who answered is %q", by)
 	}
+
+	// A worker that dies before it has recorded that the job waits: the next one records it.
+	id = r.begin(executor.ApproveEdits)
+	r.asks(id)
+	r.kill(r.worker)
+	r.work()
+	r.ended(id, jobs.Waiting)
 }
 
 // TestDrain stops a worker in the middle of a call that must not be repeated: the call ends, the
