@@ -225,13 +225,13 @@ const pollerGone = 75 * time.Second
 // Jobs lists the jobs of all hosts, those of one that does not answer as Temporal knows them.
 func (r *remote) Jobs(ctx context.Context, o adroit.ListOptions) ([]adroit.JobSummary, error) {
 	known := map[string][]adroit.JobSummary{} // by host
-	seen := map[string]bool{}
+	owner := map[string]string{}              // hosts by id: a data directory that was copied has the others' jobs, too
 	under := func(a, b string) bool { return strings.HasPrefix(a+"/", b+"/") }
 	err := r.t.executions(ctx, fmt.Sprintf("AdroitHost IS NOT NULL AND TaskQueue = %q", r.t.queue), func(info *workflowpb.WorkflowExecutionInfo) {
 		j, host := r.t.known(info)
 		known[host] = append(known[host], nil...)
-		again := seen[j.ID] // the newest of its executions is first
-		seen[j.ID] = true
+		_, again := owner[j.ID] // the newest of its executions is first
+		owner[j.ID] = cmp.Or(owner[j.ID], host)
 		if !again && (o.Dir == "" || under(o.Dir, j.Dir) || under(j.Dir, o.Dir)) && (o.Agent == "" || o.Agent == j.Agent) && (len(o.Status) == 0 || slices.Contains(o.Status, j.Status)) {
 			known[host] = append(known[host], adroit.JobSummary{Job: j})
 		}
@@ -253,7 +253,7 @@ func (r *remote) Jobs(ctx context.Context, o adroit.ListOptions) ([]adroit.JobSu
 			if away {
 				list = known[host]
 			}
-			all = append(all, list...)
+			all = append(all, slices.DeleteFunc(list, func(j adroit.JobSummary) bool { return cmp.Or(owner[j.ID], host) != host })...)
 		})
 	if err != nil {
 		return nil, err

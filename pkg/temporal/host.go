@@ -3,15 +3,10 @@ package temporal
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/base32"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +21,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/adroit-run/adroit/internal/problem"
-	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -91,16 +85,16 @@ func (t *Cluster) Work(ctx context.Context, rt *adroit.Runtime, data, host strin
 	if err := t.attributes(ctx); err != nil {
 		return err
 	}
-	if err := t.unused(ctx, data, host); err != nil {
-		return err
-	}
-	name, err := hostName(data, host)
+	name, err := t.enter(ctx, data, host)
 	if err != nil {
 		return err
 	}
 	if err := t.readable(ctx); err != nil {
 		return err
 	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() { stop(t.guard(ctx, data, name)) }()
 	c, err := client.NewClientFromExistingWithContext(ctx, t.c, t.options(true))
 	if err != nil {
 		return err
@@ -136,60 +130,11 @@ func (t *Cluster) Work(ctx context.Context, rt *adroit.Runtime, data, host strin
 		t.drained(context.WithoutCancel(ctx), o.Build, name, o.self())
 	}
 	w.workers[0].Stop()
+	if p := new(problem.Error); errors.As(context.Cause(ctx), &p) {
+		return p // of guard
+	}
 	return nil
 }
-
-// unused refuses the name of a host that is there for a data directory that has none: each would be given
-// steps of jobs that the other one has.
-func (t *Cluster) unused(ctx context.Context, data, host string) error {
-	if _, err := os.Stat(filepath.Join(data, "host")); host == "" || err == nil {
-		return nil
-	}
-	known, err := t.everyHost(ctx)
-	if errors.Is(err, errAway) { // it is the first one
-		return nil
-	}
-	if err == nil && slices.Contains(known, host) {
-		err = problem.Invalidf("take another name, or the data directory of that host (ADROIT_HOME)", "there is a host %s, and %s is not its data directory", host, data)
-	}
-	return err
-}
-
-// hostName is the name that a data directory has for ever, made where it has none.
-func hostName(data, host string) (string, error) {
-	file, given := filepath.Join(data, "host"), host
-	switch b, err := os.ReadFile(file); {
-	case err == nil && (host == "" || host == strings.TrimSpace(string(b))):
-		return strings.TrimSpace(string(b)), nil
-	case err == nil:
-		return "", problem.Invalidf("leave --host out, or take another data directory", "this data directory is that of the host %s: its jobs wait for that name", strings.TrimSpace(string(b)))
-	case !errors.Is(err, fs.ErrNotExist):
-		return "", err
-	}
-	if host == "" {
-		machine, err := os.Hostname()
-		if err != nil {
-			return "", err
-		}
-		b := make([]byte, 5)
-		rand.Read(b) // never fails: see its documentation
-		host = machine + "-" + strings.ToLower(base32.StdEncoding.EncodeToString(b))
-	}
-	if strings.ContainsAny(host, "/ \t\n") || host == Queue || len(host) > mostName {
-		return "", problem.Invalidf(fmt.Sprintf("letters, digits and -, at most %d, will do", mostName), "%q cannot be the name of a host", host)
-	}
-	err := rootfs.MkdirAll(data)
-	if err == nil {
-		err = rootfs.CreateFile(file, 0o600, []byte(host+"\n"))
-	}
-	if errors.Is(err, fs.ErrExist) { // another worker was first
-		return hostName(data, given)
-	}
-	return host, err
-}
-
-// mostName bounds the name of a host: a server polls nothing under one of more than 1,000 bytes.
-const mostName = 200
 
 // NewWorker returns a worker with the Runtime of a host. Start begins its work.
 func NewWorker(ctx context.Context, c client.Client, rt *adroit.Runtime, o Options) (*Worker, error) {

@@ -916,6 +916,54 @@ func TestHostName(t *testing.T) {
 	}
 }
 
+// TestCopy has copies of a host's data directory: while a worker of the host lives, and after a later start of it.
+// They are not the host, and may become hosts of their own. One that began while the host was away is the host
+// from then on, and the other one's worker ends.
+func TestCopy(t *testing.T) {
+	r := newRig(t, "text: Done.")
+	id := r.begin(executor.ApproveAll)
+	r.ended(id, jobs.Done)
+	enter := func(data, host, want string) {
+		t.Helper()
+		name, err := r.cluster.enter(t.Context(), r.file(data), host)
+		if got := fmt.Sprint(name, err); !strings.Contains(got, want) {
+			t.Errorf("%s as %q: %s, want %q", data, host, got, want)
+		}
+	}
+	for _, to := range []string{"copied", "late"} {
+		if err := os.CopyFS(r.file(to), os.DirFS(r.file("data"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	enter("copied", "", "is a copy of the data directory of the host "+r.host)
+	r.kill(r.worker)
+	enter("late", "", r.host) // nobody answers
+	enter("data", "", "is an old copy of the data directory of the host "+r.host)
+	enter("data", r.host, "is an old copy")
+	r.worker, _ = r.workFor("late", "worker")
+	enter("late", "other", "this data directory is that of the host "+r.host)
+	enter("data", r.host+"-2", r.host+"-2")
+	second, host := r.workFor("data", "worker")
+	t.Cleanup(func() { r.kill(second) })
+	if host != r.host+"-2" {
+		t.Errorf("it is %s now", host)
+	}
+	enter("copied", host, "there is a host "+host)
+	until(t, func() error {
+		list, err := r.Jobs(t.Context(), adroit.ListOptions{})
+		if err == nil && len(list) != 1 {
+			err = fmt.Errorf("%d jobs are listed", len(list))
+		}
+		return err
+	})
+	if err := r.cluster.start(t.Context(), r.file("copied"), r.host); err != nil { // as two copies that begin at the same moment
+		t.Fatal(err)
+	}
+	if err := r.worker.Wait(); err == nil {
+		t.Error("a worker whose place was taken ended without an error")
+	}
+}
+
 // TestCommands leads jobs on a real server by the commands of a person.
 func TestCommands(t *testing.T) {
 	r := newRig(t, "calls: [{name: push, args: {n: 1}}]", "text: Pushed.", "text: Said more.")
