@@ -222,8 +222,8 @@ func (t *Cluster) hosts(ctx context.Context, patience time.Duration) ([]string, 
 // pollerGone is the age of a poll at which its worker is taken for gone: one lasts a minute.
 const pollerGone = 75 * time.Second
 
-// Jobs lists the jobs of all hosts, those of one that does not answer as Temporal knows them.
-func (r *remote) Jobs(ctx context.Context, o adroit.ListOptions) ([]adroit.JobSummary, error) {
+// list has the jobs of all hosts, those of one that does not answer as Temporal knows them.
+func (r *remote) list(ctx context.Context, o adroit.ListOptions) ([]adroit.JobSummary, error) {
 	known := map[string][]adroit.JobSummary{} // by host
 	owner := map[string]string{}              // hosts by id: a data directory that was copied has the others' jobs, too
 	under := func(a, b string) bool { return strings.HasPrefix(a+"/", b+"/") }

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -228,6 +230,33 @@ func (w *Worker) leaveHost() {
 	w.stop(jobs.ErrStopped)
 	for id := range w.sessions() {
 		w.leave(id, jobs.ErrStopped)
+	}
+}
+
+// drained waits until no job of a build is open, if another worker of the host has taken its steps over
+// and another build is the current one. Else nothing keeps the worker from ending.
+func (t *Cluster) drained(ctx context.Context, build, host, self string) {
+	for ; ; time.Sleep(time.Second) {
+		d, err := t.c.WorkerDeploymentClient().GetHandle(t.queue).Describe(ctx, client.WorkerDeploymentDescribeOptions{})
+		if err != nil || d.Info.RoutingConfig.CurrentVersion == nil || d.Info.RoutingConfig.CurrentVersion.BuildID == build {
+			return
+		}
+		q, err := t.c.DescribeTaskQueue(ctx, host, enums.TASK_QUEUE_TYPE_ACTIVITY)
+		if err != nil || !slices.ContainsFunc(q.Pollers, func(p *taskqueue.PollerInfo) bool {
+			return p.Identity != self && time.Since(p.GetLastAccessTime().AsTime()) < pollerGone
+		}) {
+			return
+		}
+		left := 0
+		err = t.open(ctx, func(d *workflowservice.DescribeWorkflowExecutionResponse) error {
+			if pinned(d.GetWorkflowExecutionInfo().GetVersioningInfo()) == build {
+				left++
+			}
+			return nil
+		})
+		if err != nil || left == 0 {
+			return
+		}
 	}
 }
 

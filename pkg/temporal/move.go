@@ -20,7 +20,6 @@ import (
 	enums "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -456,6 +455,38 @@ func (t *Cluster) open(ctx context.Context, f func(*workflowservice.DescribeWork
 	return nil
 }
 
+// Jobs lists the jobs of all hosts. Those with which no worker can go on are blocked, whatever their hosts have
+// recorded.
+func (r *remote) Jobs(ctx context.Context, o adroit.ListOptions) ([]adroit.JobSummary, error) {
+	blocked := map[string]string{} // why, by id
+	err := r.t.open(ctx, func(d *workflowservice.DescribeWorkflowExecutionResponse) error {
+		if why := r.t.stuck(ctx, d); why != "" {
+			blocked[d.GetWorkflowExecutionInfo().GetRootExecution().GetWorkflowId()] = why
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, problem.AsError(err)
+	}
+	of := o
+	if len(blocked) > 0 && len(o.Status) > 0 {
+		of.Status, of.Limit = nil, 0
+	}
+	all, err := r.list(ctx, of)
+	for _, j := range all {
+		if why := blocked[j.ID]; why != "" && !j.Status.Final() {
+			j.Status, j.Reason = jobs.Blocked, why
+		}
+	}
+	if len(o.Status) > 0 {
+		all = slices.DeleteFunc(all, func(j adroit.JobSummary) bool { return !slices.Contains(o.Status, j.Status) })
+	}
+	if o.Limit > 0 && len(all) > o.Limit {
+		all = all[:o.Limit]
+	}
+	return all, err
+}
+
 // adoptEvery is the interval at which a worker looks for jobs of builds without workers.
 const adoptEvery = 5 * time.Second
 
@@ -541,33 +572,6 @@ func (t *Cluster) fits(h *historypb.History, of *workflowpb.WorkflowExecutionInf
 	return r.ReplayWorkflowHistoryWithOptions(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), h, worker.ReplayWorkflowHistoryOptions{
 		OriginalExecution: workflow.Execution{ID: of.GetExecution().GetWorkflowId(), RunID: of.GetExecution().GetRunId()},
 	})
-}
-
-// drained waits until no job of a build is open, if another worker of the host has taken its steps over
-// and another build is the current one. Else nothing keeps the worker from ending.
-func (t *Cluster) drained(ctx context.Context, build, host, self string) {
-	for ; ; time.Sleep(time.Second) {
-		d, err := t.c.WorkerDeploymentClient().GetHandle(t.queue).Describe(ctx, client.WorkerDeploymentDescribeOptions{})
-		if err != nil || d.Info.RoutingConfig.CurrentVersion == nil || d.Info.RoutingConfig.CurrentVersion.BuildID == build {
-			return
-		}
-		q, err := t.c.DescribeTaskQueue(ctx, host, enums.TASK_QUEUE_TYPE_ACTIVITY)
-		if err != nil || !slices.ContainsFunc(q.Pollers, func(p *taskqueue.PollerInfo) bool {
-			return p.Identity != self && time.Since(p.GetLastAccessTime().AsTime()) < pollerGone
-		}) {
-			return
-		}
-		left := 0
-		err = t.open(ctx, func(d *workflowservice.DescribeWorkflowExecutionResponse) error {
-			if pinned(d.GetWorkflowExecutionInfo().GetVersioningInfo()) == build {
-				left++
-			}
-			return nil
-		})
-		if err != nil || left == 0 {
-			return
-		}
-	}
 }
 
 // unserved returns why a job waits for a build that has no worker, empty if it does not.

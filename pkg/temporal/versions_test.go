@@ -123,6 +123,22 @@ func TestVersions(t *testing.T) {
 	if j := r.ended(stays, jobs.Blocked); !strings.Contains(j.Reason, "begun by the program other") {
 		t.Errorf("it waits, because %s", j.Reason)
 	}
+	for status, want := range map[jobs.Status]int{jobs.Blocked: 1, jobs.Waiting: 0, "": 1} {
+		o := adroit.ListOptions{Status: []jobs.Status{status}}
+		if status == "" {
+			o.Status = nil
+		}
+		n := 0
+		list, err := r.Jobs(t.Context(), o)
+		for _, j := range list {
+			if j.ID == stays && j.Status == jobs.Blocked {
+				n++
+			}
+		}
+		if err != nil || n != want {
+			t.Errorf("%d of the list of %q are the blocked job, want %d: %v", n, status, want, err)
+		}
+	}
 	again, _ := r.workBy("other", "data", "worker")
 	t.Cleanup(func() { r.kill(again) })
 	r.approveAll(stays)
