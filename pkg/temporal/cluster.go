@@ -58,8 +58,8 @@ func Dial(ctx context.Context, at config.Temporal) (*Cluster, error) {
 	}
 	soon, stop := context.WithTimeout(ctx, 10*time.Second)
 	defer stop()
-	if info, err := os.Stat(at.Store); err == nil && !info.IsDir() {
-		return nil, problem.Invalidf("it is a directory, the same one for all hosts", "temporal.store: %s is no directory", at.Store)
+	if info, err := os.Stat(at.Store); at.Store != "" && (err != nil || !info.IsDir()) {
+		return nil, problem.Invalidf("it is mounted or made before, the same one for all hosts", "temporal.store: %s is no directory", at.Store)
 	}
 	t := &Cluster{namespace: at.Namespace, queue: Queue, store: &store{dir: at.Store}, build: thisBuild}
 	var err error

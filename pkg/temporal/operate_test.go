@@ -157,7 +157,7 @@ func TestDoctor(t *testing.T) {
 	var err error
 	r.at.KeyFile, r.at.Store = r.file("keys"), r.file("store")
 	id, err := AddKey(r.at.KeyFile)
-	if err != nil {
+	if err = errors.Join(err, os.Mkdir(r.at.Store, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	until(t, func() error {
@@ -191,11 +191,13 @@ func TestDoctor(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := r.at
-	bad.KeyFile, bad.Store = "", r.file("keys") // a file
-	if _, err := Dial(t.Context(), bad); err == nil || !strings.Contains(err.Error(), "temporal.store: "+bad.Store+" is no directory") {
-		t.Errorf("a store that is a file: %v", err)
+	bad.KeyFile = ""
+	for _, bad.Store = range []string{r.file("keys"), r.file("absent")} { // a file, and a share that is not mounted
+		if _, err := Dial(t.Context(), bad); err == nil || !strings.Contains(err.Error(), "temporal.store: "+bad.Store+" is no directory") {
+			t.Errorf("the store is %s: %v", bad.Store, err)
+		}
 	}
-	bad.Store = r.file("keys/below")
+	bad.Store = "/proc"
 	until(t, func() error {
 		out.Reset()
 		if err := doctor(t.Context(), &out, bad); err == nil || !strings.Contains(out.String(), `has no workflow "absent"`) {
