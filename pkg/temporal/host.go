@@ -303,6 +303,9 @@ func (w *Worker) leaveIdle() {
 // reconcileEvery is the interval of checks for jobs whose workflows somebody may have ended.
 const reconcileEvery, noRun = 15 * time.Second, "none"
 
+// errLost interrupts a job whose workflow is gone.
+var errLost = errors.New("Temporal knows nothing of it any more: somebody deleted its workflow, or the server lost its database")
+
 // reconcile ends the jobs of this host whose workflows were terminated, in Temporal's own interface
 // for instance: that runs no code, so nobody else records it. It gives back those whose workflows are
 // lost. It has to see so twice, because a job that goes on after its end has its new workflow a moment later.
@@ -330,10 +333,13 @@ func (w *Worker) reconcile() {
 			case err == nil && j.Status == jobs.Interrupted && open[j.ID] == nil && info.GetCloseTime() == nil && keyword(info, AttributeHost) == w.o.Host && keyword(info, AttributeStatus) == string(jobs.Waiting):
 				_, _ = w.session(opening{Job: j.ID, AtOnce: -1}) // else next time
 			}
-			if run := now[j.ID]; run != "" && run == seen[j.ID] {
-				if w.leave(j.ID, jobs.ErrStopped); run != noRun {
-					_, _ = w.record(w.ctx, End{Job: j.ID, Code: jobs.Cancelled, Why: w.terminated(j.ID, run)}) // else next time
-				}
+			switch run := now[j.ID]; {
+			case run == "" || run != seen[j.ID]:
+			case run == noRun:
+				w.leave(j.ID, errLost)
+			default:
+				w.leave(j.ID, jobs.ErrStopped)
+				_, _ = w.record(w.ctx, End{Job: j.ID, Code: jobs.Cancelled, Why: w.terminated(j.ID, run)}) // else next time
 			}
 		}
 		seen = now

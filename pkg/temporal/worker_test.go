@@ -26,6 +26,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	common "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	sdk "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/api/serviceerror"
@@ -873,9 +874,10 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestTerminate ends the workflow of a job in Temporal itself: its host records that.
+// TestTerminate ends the workflow of a job in Temporal itself: its host records that. One that is deleted there
+// in the middle of a call is given back, and goes on from what its host has.
 func TestTerminate(t *testing.T) {
-	r := newRig(t, "calls: [{name: push, args: {n: 1}}]", "text: Done.")
+	r := newRig(t, "calls: [{name: push, args: {n: 1}}]", "calls: [{name: work, args: {n: 2, delay: 40s}}]", "text: Done.")
 	id := r.begin(executor.ApproveEdits)
 	r.ended(id, jobs.Waiting)
 	if err := r.cluster.c.TerminateWorkflow(t.Context(), id, "", "by hand"); err != nil {
@@ -888,6 +890,39 @@ func TestTerminate(t *testing.T) {
 		}
 		return err
 	})
+
+	id = r.begin(executor.ApproveAll)
+	begun := func(n int) {
+		t.Helper()
+		until(t, func() error {
+			if got := r.effects(); got["begin 2"] != n {
+				return fmt.Errorf("effects are %v", got)
+			}
+			return nil
+		})
+	}
+	begun(1)
+	of := &common.WorkflowExecution{WorkflowId: id}
+	if _, err := r.cluster.c.WorkflowService().DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{Namespace: "default", WorkflowExecution: of}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, func() error {
+		d, err := r.Job(t.Context(), id)
+		if err == nil && (d.Job.Status != jobs.Interrupted || d.Job.Reason != errLost.Error()) {
+			err = fmt.Errorf("it is %s: %s", d.Job.Status, d.Job.Reason)
+		}
+		return err
+	})
+	if _, err := r.Start(t.Context(), id, adroit.StartOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	begun(2)
+	if got := r.effects(); got["begin 1"] != 1 || got["stopped 2"] != 1 {
+		t.Errorf("effects are %v", got)
+	}
+	if _, err := r.Cancel(t.Context(), id); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestHostName has workers of one data directory start at once: they have one name.
@@ -1195,6 +1230,18 @@ func TestPlacement(t *testing.T) {
 		if _, shown := run(2, c.args...); !strings.Contains(shown, c.want) {
 			t.Errorf("%q: %s", c.args, shown)
 		}
+	}
+	// What is removed is removed from Temporal, too, which takes it half a minute after the end of a job.
+	if pruned, err = r.Prune(t.Context(), adroit.PruneOptions{}); err != nil || len(pruned.Removed) != len(ids) || len(pruned.Notes) > 0 {
+		t.Errorf("prune of two hosts: %+v, %v, want %q", pruned, err, ids)
+	}
+	for _, id := range ids {
+		until(t, func() error {
+			if _, err := r.cluster.c.DescribeWorkflowExecution(t.Context(), id, ""); !errors.As(err, new(*serviceerror.NotFound)) {
+				return fmt.Errorf("Temporal has %s still: %w", id, err)
+			}
+			return nil
+		})
 	}
 	r.kill(second)
 	if _, shown := run(1, "--host", host); !strings.HasPrefix(shown, "adroit: error: the host "+host+": it does not answer") {
