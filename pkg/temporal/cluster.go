@@ -139,12 +139,8 @@ func (t *Cluster) Close() error { t.c.Close(); return nil }
 // Start implements [adroit.Elsewhere].
 func (t *Cluster) Start(ctx context.Context, j *jobs.Job, host, note string, atOnce int) error {
 	dir, _, _ := strings.Cut(cmp.Or(j.Scope, j.Dir), "//") // the repository of a worktree
-	memo, err := t.memo(about{j.Title, dir})
-	if err != nil {
-		return err
-	}
 	o := client.StartWorkflowOptions{
-		ID: j.ID, TaskQueue: t.queue, StaticSummary: j.Title, WorkflowExecutionErrorWhenAlreadyStarted: true, Memo: memo,
+		ID: j.ID, TaskQueue: t.queue, StaticSummary: j.Title, WorkflowExecutionErrorWhenAlreadyStarted: true, Memo: memo(about{j.Title, dir}),
 		TypedSearchAttributes: temporal.NewSearchAttributes(AttributeStatus.ValueSet(string(jobs.Queued)), AttributeHost.ValueSet(host),
 			AttributeAgent.ValueSet(cmp.Or(j.Agent, "-")), AttributeModel.ValueSet(cmp.Or(j.Model, "-"))),
 	}

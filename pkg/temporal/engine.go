@@ -16,9 +16,11 @@ import (
 	"strings"
 	"time"
 
+	common "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/client"
+	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
@@ -443,8 +445,16 @@ func (t *Cluster) start(ctx context.Context, data, host string) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	_, err = t.c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: startsID + host, TaskQueue: "adroit.doctor", WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
-		StaticSummary: "the last start of the host " + host, Memo: map[string]any{"start": id, "place": placeOf(data)}}, "adroit.host") // nobody runs it
+	memo := &common.Memo{Fields: map[string]*common.Payload{}} // in clear: one without the key has to read it
+	for name, v := range map[string]string{"start": id, "place": placeOf(data)} {
+		if memo.Fields[name], err = converter.GetDefaultDataConverter().ToPayload(v); err != nil {
+			return err
+		}
+	}
+	_, err = t.c.WorkflowService().StartWorkflowExecution(ctx, &workflowservice.StartWorkflowExecutionRequest{
+		Namespace: t.namespace, WorkflowId: startsID + host, WorkflowType: &common.WorkflowType{Name: "adroit.host"}, TaskQueue: &taskqueue.TaskQueue{Name: "adroit.doctor"}, // nobody runs it
+		Identity: host, RequestId: id, WorkflowIdConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING, Memo: memo,
+	})
 	return err
 }
 

@@ -265,6 +265,9 @@ func (c *checkup) check(ctx context.Context, at config.Temporal) {
 	if err == nil && len(hosts) == 0 {
 		c.line("warn", "workers", "no host polls, and jobs wait for one: %s", hint.Command("worker"))
 	} else {
+		if err == nil {
+			err = ofEach(ctx, t, hosts, func(o adroit.Client) ([]adroit.JobSummary, error) { return o.Jobs(ctx, adroit.ListOptions{Limit: 1}) }, func(string, []adroit.JobSummary, bool) {})
+		}
 		c.is("workers", err, "%s: %s", spelling.Plural(len(hosts), "host"), strings.Join(hosts, ", "))
 	}
 	if err := c.versions(ctx, t); err != nil {

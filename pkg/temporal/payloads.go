@@ -235,21 +235,12 @@ type about struct{ Title, Dir string }
 
 const aboutMemo = "about"
 
-// memo encrypts an about, where there are keys. The SDK would encode a memo without them.
-func (t *Cluster) memo(a about) (map[string]any, error) {
-	p, err := t.options(false).DataConverter.ToPayload(a)
-	if err != nil {
-		return nil, err
-	}
-	b, err := proto.Marshal(p)
-	return map[string]any{aboutMemo: b}, err
-}
+// memo is what a workflow has about its job, encrypted where there are keys.
+func memo(a about) map[string]any { return map[string]any{aboutMemo: a} }
 
-// about reads what [Cluster.memo] wrote. It is empty for a job of an earlier version, or without its key.
+// about reads a [memo]. It is empty for a job of an earlier version, or without its key.
 func (t *Cluster) about(m *common.Memo) (a about) {
-	var b []byte
-	p := new(common.Payload)
-	if converter.GetDefaultDataConverter().FromPayload(m.GetFields()[aboutMemo], &b) != nil || proto.Unmarshal(b, p) != nil || t.options(false).DataConverter.FromPayload(p, &a) != nil {
+	if t.options(false).DataConverter.FromPayload(m.GetFields()[aboutMemo], &a) != nil {
 		return about{}
 	}
 	return a

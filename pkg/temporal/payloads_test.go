@@ -264,6 +264,9 @@ func TestEncryption(t *testing.T) {
 
 	raw := history(t, r.cluster.c, id)
 	r.kill(r.worker)
+	if list, err := r.Jobs(t.Context(), adroit.ListOptions{}); err != nil || len(list) != 1 || !strings.Contains(list[0].Title, secret) || list[0].Dir != q.Dir {
+		t.Errorf("while its host is away it is %+v, %v", list, err)
+	}
 	r.kill(r.server)
 	files, err := filepath.Glob(r.file("temporal.db*"))
 	if err != nil || len(files) == 0 {
