@@ -82,8 +82,19 @@ func (r *remote) move(ctx context.Context, ref string, o adroit.RetryOptions) (*
 		_, gone := r.t.on(o.Host).Remove(ctx, s.Job.ID, adroit.RemoveOptions{})
 		return nil, errors.Join(fmt.Errorf("%s may still go on, so the new job was taken back: %w", id, err), gone)
 	}
-	return s, nil
+	soon, stop := context.WithTimeout(ctx, confirmPatience)
+	defer stop()
+	if _ = r.t.c.GetWorkflow(soon, id, "").Get(soon, nil); soon.Err() != nil { // its host is away, and may be for ever: it learns of it when it is back
+		err = r.t.c.TerminateWorkflow(ctx, id, "", fmt.Sprintf("it goes on as %s with the host %s", s.Job.ID, o.Host))
+		if errors.As(err, new(*serviceerror.NotFound)) { // it has ended by now
+			err = nil
+		}
+	}
+	return s, err
 }
+
+// confirmPatience bounds the wait for a host to confirm that a job has ended.
+const confirmPatience = 3 * time.Second
 
 // A past is a job's history on Temporal.
 type past struct {

@@ -523,8 +523,15 @@ func TestMove(t *testing.T) {
 	if got := r.effects(); got["begin 2"] != 1 || got["begin 1"] != 1 {
 		t.Errorf("effects are %v", got)
 	}
+	r.ended(id, jobs.Cancelled) // also if its host never comes back
 	r.work()
-	r.ended(id, jobs.Cancelled)
+	until(t, func() error {
+		d, err := r.Job(t.Context(), id)
+		if want := "it goes on as " + again.Job.ID + " with the host " + host; err == nil && (d.Job.Status != jobs.Cancelled || !strings.HasSuffix(d.Job.Reason, want)) {
+			err = fmt.Errorf("it is %s: %s", d.Job.Status, d.Job.Reason)
+		}
+		return err
+	})
 }
 
 // TestMoveTree has a job with a worktree go on with a host whose clone lacks the commit at which it
