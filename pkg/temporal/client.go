@@ -174,7 +174,9 @@ func (r *remote) Submit(ctx context.Context, q adroit.Request) (*adroit.Submitte
 // submit has the host of a request take it.
 func (r *remote) submit(ctx context.Context, q adroit.Request) (*adroit.Submitted, error) {
 	s, err := r.t.on(q.Host).Submit(ctx, q)
-	if errors.Is(err, errAway) {
+	if err == nil {
+		r.t.placed.Store(s.Job.ID, q.Host)
+	} else if errors.Is(err, errAway) {
 		if hosts, e := r.t.everyHost(ctx); (e == nil || errors.Is(e, errAway)) && !slices.Contains(hosts, q.Host) {
 			err = problem.Invalidf("those that poll or have jobs: "+cmp.Or(strings.Join(hosts, ", "), "none"), "Temporal knows no host %s%s", q.Host, spelling.DidYouMean(q.Host, hosts))
 		}

@@ -19,6 +19,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -49,6 +50,7 @@ type Cluster struct {
 	store     *store
 	long      int                    // Carry.Long of jobs that start: of tests
 	build     func() (string, error) // of this program, for its workers: see thisBuild
+	placed    sync.Map               // hosts by id, of jobs that were submitted through it
 }
 
 // Dial connects to the frontend that at names, and to the keys and the store of payloads.
@@ -295,6 +297,9 @@ func (t *Cluster) hostOf(ctx context.Context, job string) (string, error) {
 	}
 	d, err := t.c.DescribeWorkflowExecution(ctx, job, "")
 	if errors.As(err, new(*serviceerror.NotFound)) {
+		if host, ok := t.placed.Load(job); ok {
+			return host.(string), nil
+		}
 		queue, _, err := t.find(ctx, job) // it never started, or long ago, or it is a part of an id
 		return queue, err
 	}

@@ -1038,7 +1038,7 @@ func TestCommands(t *testing.T) {
 	command(0, "", "config", "set", "temporal.key_file", r.file("keys"))
 	command(1, "is not there\nadroit: hint: adroit worker key makes it", "jobs", "list", "--all")
 	command(0, "has the key", "worker", "key")
-	command(0, "ok     key", "worker", "doctor")
+	command(1, "fault  workers            the call of the host "+r.host+": no worker can go on with it", "worker", "doctor") // it lacks the key
 }
 
 // TestServe has adroit serve offer the jobs of the cluster, not those of its own process.
@@ -1246,6 +1246,18 @@ func TestPlacement(t *testing.T) {
 	r.kill(second)
 	if _, shown := run(1, "--host", host); !strings.HasPrefix(shown, "adroit: error: the host "+host+": it does not answer") {
 		t.Errorf("a host that is away: %s", shown)
+	}
+	lost := func() int64 { // calls that waited for a host
+		n, err := r.cluster.c.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: "default", Query: "WorkflowType = 'adroit.call' AND ExecutionStatus = 'Failed'"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n.GetCount()
+	}
+	before := lost()
+	run(0, "--host", r.host)
+	if n := lost() - before; n != 0 {
+		t.Errorf("a job of one host has %d calls wait for another one that is away", n)
 	}
 	if err := r.cluster.Work(t.Context(), nil, r.file("fresh"), host, nil); err == nil || !strings.Contains(err.Error(), "there is a host "+host+", and ") {
 		t.Errorf("two data directories have one name: %v", err)
