@@ -109,7 +109,8 @@ func (rt *Runtime) startElsewhere(ctx context.Context, m *jobs.Manager, j *jobs.
 		if err != nil {
 			return err
 		}
-		begun := now.Status != before.Status || !now.Updated.Equal(before.Updated) || held(now) && now.Status != jobs.Queued
+		claimed := held(now) && now.Status == jobs.Queued // without a place yet
+		begun := !claimed && (now.Status != before.Status || !now.Updated.Equal(before.Updated) || held(now))
 		for ev, err := range m.Store.Events(ctx, j.ID, 0, false) {
 			if begun || err != nil || !held(now) { // a lease comes before a place, or before the wait for one
 				break
