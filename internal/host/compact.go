@@ -96,9 +96,15 @@ func (c *compactor) trimmer(msgs []llm.Message) *turn.Trimmer {
 	return turn.NewTrimmer(msgs, c.lookup, c.store)
 }
 
+// held is the weight of what is asked in some of the messages: it is a part of what is fixed.
+func (c *compactor) held(msgs []llm.Message) int {
+	return turn.Weigh(c.in.Asked...) - turn.Weigh(turn.Missing(c.in.Asked, msgs)...)
+}
+
 // results makes the results of earlier turns smaller.
 func (c *compactor) results() turn.CompactResult {
 	t := c.trimmer(c.msgs)
+	t.Weight -= c.held(c.msgs)
 	out := turn.CompactResult{Before: c.in.Fixed + turn.Tokens(t.Weight, c.in.Rate)}
 	if c.in.Refused {
 		c.in.Target = turn.Reduce(c.in.Target, out.Before, 6)
@@ -116,7 +122,7 @@ func (c *compactor) keepFrom() int {
 	room := (c.in.Target - c.in.Fixed) * c.in.Rate / 1000 / 2
 	at, n := len(c.msgs), 0
 	for i := len(c.msgs) - 1; i >= 0; i-- {
-		n += turn.Weigh(c.msgs[i])
+		n += turn.Weigh(c.msgs[i]) - c.held(c.msgs[i:i+1])
 		if c.msgs[i].Role != llm.Assistant {
 			continue
 		}
@@ -133,7 +139,7 @@ func (c *compactor) older() []llm.Message { return c.msgs[:c.keepFrom()] }
 // replaced gives the conversation with notes in place of its earlier turns.
 func (c *compactor) replaced(n *turn.Notes) turn.CompactResult {
 	older, rest := c.older(), c.msgs[c.keepFrom():]
-	out := turn.CompactResult{Before: c.in.Fixed + turn.Tokens(turn.Weigh(c.msgs...), c.in.Rate)}
+	out := turn.CompactResult{Before: c.in.Fixed + turn.Tokens(turn.Weigh(c.msgs...)-c.held(c.msgs), c.in.Rate)}
 	for _, m := range older {
 		if m.Role == llm.Assistant {
 			out.Turns++
@@ -150,6 +156,7 @@ func (c *compactor) replaced(n *turn.Notes) turn.CompactResult {
 		fixed += turn.Tokens(turn.Weight(n.Text())-turn.Weight(c.in.Notes.Text()), c.in.Rate)
 	}
 	t := c.trimmer(rest)
+	t.Weight -= c.held(rest)
 	above := func(most int) bool { return fixed+turn.Tokens(t.Weight, c.in.Rate) > most }
 	if above(c.in.Limit) {
 		t.Squeeze(func() bool { return above(c.in.Target) })

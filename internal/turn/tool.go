@@ -169,6 +169,7 @@ type CompactRequest struct {
 	Head   string        `json:"head,omitempty"`
 	New    []llm.Message `json:"new"` // also what is left of an earlier step
 	Task   string        `json:"task,omitempty"`
+	Asked  []llm.Message `json:"asked,omitempty"` // what is kept in any case, at its place or in the opening
 	Notes  *Notes        `json:"notes,omitempty"` // those so far
 	Fixed  int           `json:"fixed"`           // tokens of what is kept in any case
 	Target int           `json:"target"`          // tokens to get down to

@@ -269,6 +269,15 @@ func Weigh(msgs ...llm.Message) int {
 	return n
 }
 
+// Missing lists those of asked that none of the messages has.
+func Missing(asked, msgs []llm.Message) []llm.Message {
+	return slices.DeleteFunc(slices.Clone(asked), func(a llm.Message) bool {
+		return slices.ContainsFunc(msgs, func(m llm.Message) bool {
+			return m.Role == llm.User && strings.Contains("\n\n"+m.Text+"\n\n", "\n\n"+a.Text+"\n\n")
+		})
+	})
+}
+
 func WeighTool(t *llm.ToolSpec) int {
 	return callWeight + Weight(t.Name) + Weight(t.Description) + Weight(string(t.Input))
 }

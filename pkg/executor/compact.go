@@ -68,7 +68,7 @@ func compactOnRequest(r *flow.Run, t *Task, s *State) error {
 		return nil
 	}
 	need := s.need(t)
-	fixed := s.Context.Beginning(s.opening(t, nil))
+	fixed := s.Context.Beginning(s.opening(t, nil, s.asked(t)))
 	err := compact(r, t, s, compactGoal{limit: cmp.Or(t.limit(s), need), target: fixed + max(need-fixed, 0)/4})
 	if _, failed := errors.AsType[*flow.StepError](err); failed {
 		return nil
@@ -159,10 +159,11 @@ func compact(r *flow.Run, t *Task, s *State, goal compactGoal) error {
 	}
 	g.Compactions++
 	g.In, g.Out = 0, 0
-	fixed := func(n *turn.Notes) int { return g.Beginning(s.opening(t, n)) }
+	before, asked := *s, s.asked(t)
+	fixed := func(n *turn.Notes) int { return g.Beginning(s.opening(t, n, asked)) }
 	// So that the next one is some turns away, however much is kept in any case.
 	target := cmp.Or(goal.target, max(limit*7/10, min(limit, fixed(nil)+max(limit-fixed(nil), 0)/2)))
-	in := turn.CompactRequest{Head: s.Head, New: s.New, Fixed: fixed(s.Notes), Target: target, Limit: limit, Refused: refused, Rate: g.PerToken(), Handle: t.tool(turn.ReadResult) != nil}
+	in := turn.CompactRequest{Head: s.Head, New: s.New, Asked: asked, Fixed: fixed(s.Notes), Target: target, Limit: limit, Refused: refused, Rate: g.PerToken(), Handle: t.tool(turn.ReadResult) != nil}
 	out, err := stored.Do[turn.CompactResult](r, turn.CompactStep, turn.CompactResults, in)
 	if err != nil {
 		return err
@@ -172,8 +173,8 @@ func compact(r *flow.Run, t *Task, s *State, goal compactGoal) error {
 		in.Target, in.Limit, in.Refused = turn.Reduce(in.Target, out.Before, 6), turn.Reduce(limit, out.Before, 8), false
 		limit = in.Limit
 	}
-	if out.After > in.Target {
-		in.Head, in.New, in.Task, in.Notes = "", out.Messages, s.asked(t).Text, s.Notes
+	if out.After > in.Target && (asked == nil || fixed(nil) <= limit) {
+		in.Head, in.New, in.Task, in.Notes = "", out.Messages, s.task(t, asked), s.Notes
 		model, window := t.modelAt(s.Fallback)
 		in.Window = window
 		if t.Budget.Cheap != "" {
@@ -190,9 +191,21 @@ func compact(r *flow.Run, t *Task, s *State, goal compactGoal) error {
 		out = next
 	}
 	if out.After > limit {
-		return t.full(r, s, fmt.Sprintf("about %d tokens are needed, %d of them for the prompt and the tools, and %d fit", out.After, fixed(nil), limit))
+		s.restore(&before)
+		if n := t.leaveOut(s, limit); n > 0 {
+			if err := r.Note("a message of %s bytes does not fit the model and is left out but for its beginning and end", turn.Thousands(n)); err != nil {
+				return err
+			}
+			return compactIfNeeded(r, t, s)
+		}
+		prompt := g.Beginning(s.opening(t, nil, nil))
+		figures := fmt.Sprintf("about %d tokens are needed, %d of them for the prompt and the tools", out.After, prompt)
+		if asked != nil {
+			figures += fmt.Sprintf(", %d for what was asked last", fixed(nil)-prompt)
+		}
+		return t.full(r, s, fmt.Sprintf("%s, and %d fit", figures, limit))
 	}
-	s.Head, s.New = "", append(s.opening(t, s.Notes), out.Messages...)
+	s.Head, s.New = "", append(s.opening(t, s.Notes, turn.Missing(asked, out.Messages)), out.Messages...)
 	s.OfferedTools, s.ShownDirs, s.Shown = "", nil, nil
 	g.Tokens, g.Weight = 0, 0
 	return nil
@@ -213,32 +226,89 @@ func (s *State) compacted(t *Task, out turn.CompactResult) {
 	}
 }
 
-// opening are the messages that every request begins with: the system prompt,
-// the task and what was added to it before the first answer, then what stands for the turns that were left out.
-func (s *State) opening(t *Task, n *turn.Notes) []llm.Message {
-	asked := s.asked(t)
-	parts := []string{asked.Text}
+// opening are the messages that every request begins with: the system prompt, the task with
+// what is asked beside it, then what stands for the turns that were left out.
+func (s *State) opening(t *Task, n *turn.Notes, asked []llm.Message) []llm.Message {
+	m := llm.Message{Role: llm.User, Text: s.task(t, asked), Images: t.Images}
+	for _, a := range asked {
+		m.Images = slices.Concat(m.Images, a.Images)
+	}
 	if n != nil {
-		parts = append(parts, n.Text())
+		m.Text += "\n\n" + n.Text()
 	}
 	if held := s.listArtifacts(t); s.Turns > 0 && held != "" {
-		parts = append(parts, held)
+		m.Text += "\n\n" + held
 	}
-	return []llm.Message{{Role: llm.System, Text: t.System}, {Role: llm.User, Text: strings.Join(parts, "\n\n"), Images: asked.Images}}
+	return []llm.Message{{Role: llm.System, Text: t.System}, m}
 }
 
-// asked is the task with what was added to it before the first answer.
-func (s *State) asked(t *Task) llm.Message {
-	m := llm.Message{Text: t.Prompt, Images: t.Images}
-	if s.Early != nil && t.Revision >= keepsRefusals {
-		m.Text, m.Images = m.Text+"\n\n"+s.Early.Text, slices.Concat(m.Images, s.Early.Images)
+// task is the task's prompt and what is asked beside it, which may have the prompt in it.
+func (s *State) task(t *Task, asked []llm.Message) string {
+	parts := []string{t.Prompt}
+	for _, a := range asked {
+		if parts = append(parts, a.Text); strings.Contains(a.Text, t.Prompt) {
+			parts = slices.Delete(parts, 0, 1)
+		}
 	}
-	return m
+	return strings.Join(parts, "\n\n")
+}
+
+// asked is what the run is asked beside its task and has not done.
+func (s *State) asked(t *Task) []llm.Message {
+	if t.Revision < keepsRefusals {
+		return nil
+	}
+	return s.Asked
+}
+
+// saveFull makes the end of a run whose conversation does not fit a checkpoint: the next message
+// is then read before the request is made again.
+func (t *Task) saveFull(r *flow.Run, s *State) error {
+	if s.Outcome.Code != tooBig || t.Revision < keepsRefusals {
+		return nil
+	}
+	return flow.Save(r, s)
+}
+
+// leastOmitted is the size in bytes above which a message may be left out.
+const leastOmitted = 2000
+
+// leaveOut cuts the longest of the messages before the last of a conversation, so that none
+// which does not fit keeps it from going on. It returns the number of bytes that it had, 0 if
+// the last alone does not fit.
+func (t *Task) leaveOut(s *State, limit int) int {
+	last := len(s.asked(t)) - 1
+	if !t.Messages || last < 0 || s.Context.Beginning([]llm.Message{{Text: t.System}, s.Asked[last]}) > limit {
+		return 0
+	}
+	s.Asked, s.New = slices.Clone(s.Asked), slices.Clone(s.New)
+	longest := &t.Prompt
+	for i := range s.Asked[:last] {
+		if a := &s.Asked[i].Text; len(*a) > len(*longest) {
+			longest = a
+		}
+	}
+	n := len(*longest)
+	if n <= leastOmitted {
+		return 0
+	}
+	cut := turn.HeadAndTail(*longest, leastOmitted/8, leastOmitted/8, " They do not fit the model.")
+	for i := range s.New {
+		s.New[i].Text = strings.Replace(s.New[i].Text, *longest, cut, 1)
+	}
+	if longest == &t.Prompt {
+		s.CutPrompt = cut
+	}
+	*longest = cut
+	return n
 }
 
 // full returns the failure of a run whose conversation cannot be made to fit.
 func (t *Task) full(r *flow.Run, s *State, figures string) error {
-	window := "the context window is not known"
+	window, next := "the context window is not known", ""
+	if t.Messages && t.Revision >= keepsRefusals {
+		next = "; or send another message, for which the longest before it is cut"
+	}
 	if w := s.Context.Window; w > 0 {
 		window = fmt.Sprintf("the provider says that %d tokens fit", w)
 	} else if w := t.window(s.Fallback); w > 0 {
@@ -249,7 +319,7 @@ func (t *Task) full(r *flow.Run, s *State, figures string) error {
 	}
 	return &flow.StepError{Path: r.Next(), Kind: turn.CompactStep, Failure: flow.Failure{Code: tooBig,
 		Message: "the conversation does not fit the model: " + figures + "; " + window +
-			"; take a model with a larger window, give the agent fewer tools or a shorter prompt, or split the task"}}
+			"; take a model with a larger window, give the agent fewer tools or a shorter prompt, or split the task" + next}}
 }
 
 // ask has one model turn and takes it into the state. What would not fit is

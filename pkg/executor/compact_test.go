@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -39,7 +40,11 @@ type narrow struct {
 	fails    bool   // it refuses everything from its fifth answer on
 	summary  string // what it answers when it is asked for notes; "" makes some
 	size     func(turn int) int
-	early    string // a person's message before the first answer, which every request has
+	asks     []string // messages of a person during the run, the first one before it, or prompts of a workflow's turns
+	flow     bool     // they are a workflow's
+	branch   bool     // the first one is the last of the history that the run begins with
+	due      int      // how many of them were sent or asked
+	send     func(string)
 
 	asked, refused, noted atomic.Int64
 	biggest               int
@@ -95,23 +100,53 @@ func (n *narrow) Generate(_ context.Context, req *llm.Request, _ func(llm.Delta)
 		return &llm.Response{Message: llm.Message{Role: llm.Assistant, Text: text}, Usage: u}, nil
 	}
 	n.faults = append(n.faults, strict(req.Messages)...)
-	if !strings.HasPrefix(req.Messages[1].Text, "the task") {
+	if !strings.HasPrefix(req.Messages[1].Text, "the task") && !n.flow {
 		n.faults = append(n.faults, "the task is gone")
 	}
-	if !strings.Contains(req.Messages[1].Text, n.early) {
-		n.faults = append(n.faults, "what was added to the task is gone")
-	}
 	turn := 0
-	if last := req.Messages[len(req.Messages)-1]; last.Role == llm.Tool {
-		if _, err := fmt.Sscanf(last.Text, "turn %d", &turn); err != nil {
-			n.faults = append(n.faults, "the last result does not say which turn it was: "+last.Text[:min(80, len(last.Text))])
+	for i, m := range slices.Backward(req.Messages) {
+		if m.Role == llm.Assistant && len(m.Calls) == 0 {
+			if _, err := fmt.Sscanf(m.Text, "all of %d", &turn); err == nil {
+				break
+			}
+		}
+		if m.Role != llm.Tool {
+			continue
+		}
+		if _, err := fmt.Sscanf(m.Text, "turn %d", &turn); err != nil {
+			n.faults = append(n.faults, fmt.Sprintf("result %d does not say which turn it was: %s", i, m.Text[:min(80, len(m.Text))]))
 		}
 		turn++
+		break
+	}
+	n.checkAsks(req, turn)
+	if n.flow && turn >= n.turns*n.due/len(n.asks) {
+		return &llm.Response{Message: llm.Message{Role: llm.Assistant, Text: fmt.Sprintf("all of %d", turn)}, Usage: u}, nil
 	}
 	if turn >= n.turns || req.Tools == nil {
 		return &llm.Response{Message: llm.Message{Role: llm.Assistant, Text: fmt.Sprintf("all of %d", turn)}, Usage: u}, nil
 	}
 	return &llm.Response{Message: n.act(turn), Usage: u}, nil
+}
+
+// checkAsks demands what was asked and is not done, and sends the next message when its turn has come.
+func (n *narrow) checkAsks(req *llm.Request, turn int) {
+	asked := n.asks[:n.due]
+	if n.flow && n.due > 0 {
+		asked = asked[n.due-1:]
+	}
+	for i, words := range asked {
+		if i < len(asked)-1 {
+			words = words[:min(len(words), 200)] // it may have been cut for what came later
+		}
+		if !slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return m.Role == llm.User && strings.Contains(m.Text, words) }) {
+			n.faults = append(n.faults, fmt.Sprintf("turn %d: %.9s is gone", turn, words))
+		}
+	}
+	if n.send != nil && n.due < len(n.asks) && turn >= n.turns*n.due/len(n.asks) {
+		n.send(n.asks[n.due])
+		n.due++
+	}
 }
 
 // act makes the calls of a turn.
@@ -222,8 +257,11 @@ func (n *narrow) task(b *turn.Budget) json.RawMessage {
 	task := executor.Task{Instructions: executor.Instructions{Model: "narrow/m", System: "You work.", Prompt: "the task is to go on"}, Work: executor.Work{Tools: agents.PinTools(n.kit()),
 		Limits: executor.Limits{Turns: -1, Tokens: -1}}, Inputs: executor.Inputs{Taint: tools.Untrusted}}
 	task.Budget = b
-	if n.early != "" {
+	if n.asks != nil {
 		task.Revision = turn.Revision
+	}
+	if n.branch {
+		task.History = []llm.Message{say("all of 0"), {Role: llm.User, Text: n.asks[0]}}
 	}
 	in, err := json.Marshal(task)
 	if err != nil {
@@ -245,15 +283,30 @@ func (n *narrow) mux(j flow.Blobs, dir string) flow.Mux {
 func (n *narrow) run(in json.RawMessage, sink event.Sink) (*executor.State, error) {
 	n.t.Helper()
 	j := new(flow.Memory)
-	if n.early != "" {
-		m, err := json.Marshal(executor.Message{Text: n.early})
-		if err := errors.Join(err, j.Send(n.t.Context(), "J1", flow.Signal{Name: turn.MessageSignal, Value: m})); err != nil {
-			n.t.Fatal(err)
+	if n.asks != nil && !n.flow {
+		n.send = func(words string) {
+			m, err := json.Marshal(executor.Message{Text: words})
+			if err := errors.Join(err, j.Send(n.t.Context(), "J1", flow.Signal{Name: turn.MessageSignal, Value: m})); err != nil {
+				n.t.Error(err)
+			}
+		}
+		if n.due++; !n.branch {
+			n.send(n.asks[0])
 		}
 	}
 	reading := flow.Define("agent", func(r *flow.Run, t executor.Task) (*executor.State, error) {
-		t.Messages = n.early != ""
-		return executor.Loop(r, t)
+		if !n.flow {
+			t.Messages = n.asks != nil
+			return executor.Loop(r, t)
+		}
+		sc := executor.NewScope(r, t)
+		var err error
+		for i, words := range n.asks {
+			if n.due = i + 1; err == nil {
+				_, err = executor.AITurn[string](sc, executor.Turn{Prompt: words, Act: true})
+			}
+		}
+		return sc.Finish(err)
 	})
 	out, err := reading.Run(flow.NewRun("J1", flow.NewLocal(n.t.Context(), j, n.mux(j, n.t.TempDir()), sink)), in)
 	s := new(executor.State)
@@ -272,8 +325,11 @@ func TestRandomHistoriesFit(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		window := []int{1500, 3000, 6000, 12_000}[rnd.IntN(4)]
 		n := &narrow{t: t, window: window, perToken: 1 + rnd.IntN(4), turns: 10 + rnd.IntN(30), seed: seed, mute: seed%5 == 0}
-		if seed%4 == 3 {
-			n.early = strings.Repeat("and whistle", 2<<(seed/4))
+		if seed%4 > 1 {
+			n.flow, n.branch = seed%4 == 2, seed%8 == 3
+			for i := range 1 + rnd.IntN(4) {
+				n.asks = append(n.asks, fmt.Sprintf("ask %d:%s", i, strings.Repeat(" whistle", 1<<rnd.IntN(9))))
+			}
 		}
 		b := &turn.Budget{Window: window}
 		switch seed % 3 {

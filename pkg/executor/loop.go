@@ -38,11 +38,19 @@ func Loop(r *flow.Run, t Task) (*State, error) {
 		s.Taint = t.Taint
 		s.Head, s.New, s.CallsBefore, s.OfferedTools, s.Context = c.Head, c.New, c.Calls, c.Offered, c.Context
 		s.addMessage(llm.Message{Role: llm.User, Text: t.Prompt, Images: t.Images})
+		s.Asked = nil // it is the task
 	} else if !resumed {
 		s.Taint = t.Taint
 		s.New = []llm.Message{{Role: llm.System, Text: t.System}, {Role: llm.User, Text: t.Prompt, Images: t.Images}}
 		s.New = append(s.New, t.History...)
+		for _, m := range slices.Backward(t.History) {
+			if m.Role == llm.User {
+				s.Asked = []llm.Message{m}
+				break
+			}
+		}
 	}
+	t.Prompt = cmp.Or(s.CutPrompt, t.Prompt)
 	t.useModel(s.Model)
 	t.useMode(s)
 	if err := run(r, &t, s); err != nil {
@@ -69,7 +77,7 @@ func run(r *flow.Run, t *Task, s *State) error {
 			return flow.Save(r, s)
 		}
 		if compacted, err := t.compactFirst(r, s); failed(s, err) {
-			return nil
+			return t.saveFull(r, s)
 		} else if err != nil {
 			return err
 		} else if compacted {
@@ -77,7 +85,7 @@ func run(r *flow.Run, t *Task, s *State) error {
 		}
 		answer, err := ask(r, t, s)
 		if failed(s, err) {
-			return nil
+			return t.saveFull(r, s)
 		} else if errors.Is(err, errCompacted) {
 			if err := flow.Save(r, s); err != nil {
 				return err

@@ -124,13 +124,7 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 // templates of some models refuse two messages of the user in a row.
 func (s *State) addMessage(m llm.Message) {
 	s.Compacted, s.Refused = false, false
-	if s.Head == "" && !slices.ContainsFunc(s.New, func(n llm.Message) bool { return n.Role == llm.Assistant }) {
-		early := m
-		if s.Early != nil {
-			early.Text, early.Images = s.Early.Text+"\n\n"+m.Text, slices.Concat(s.Early.Images, m.Images)
-		}
-		s.Early = &early
-	}
+	s.Asked = append(slices.Clip(s.Asked), m)
 	if last := len(s.New) - 1; s.reminded() {
 		s.New = slices.Clone(s.New)
 		s.New[last].Text += "\n\n" + m.Text
@@ -142,6 +136,9 @@ func (s *State) addMessage(m llm.Message) {
 
 // clearOutcome makes an ended run go on: its further work is judged anew.
 func (s *State) clearOutcome() {
+	if s.Outcome != nil && s.Outcome.Succeeded() {
+		s.Asked = nil
+	}
 	s.Outcome, s.WrapUp, s.Claim, s.RequireCall, s.Unapplied = nil, nil, nil, false, nil
 	s.Rejects, s.Empty, s.AskedBack, s.Recent, s.LastReminder, s.Failing, s.Warned, s.Malformed, s.Misread = 0, 0, "", nil, 0, nil, nil, 0, 0
 }

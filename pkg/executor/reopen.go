@@ -206,8 +206,8 @@ func (o *reopener) revive(state json.RawMessage, n int) (json.RawMessage, error)
 		s.Ended = end
 		return json.Marshal(s)
 	}
-	if end.Succeeded() {
-		return json.Marshal(s) // the message says what is next
+	if end.Succeeded() || end.Code == tooBig {
+		return json.Marshal(s) // the message says what is next, if there is one
 	}
 	words := fmt.Sprintf("You were stopped: %s. You may go on now", strings.TrimSuffix(end.Reason, "."))
 	if end.Status == Limit {

@@ -68,9 +68,11 @@ type transcript struct {
 	// Read is the number of people's messages that were read since the last answer: those
 	// that arrived during it are read before the checkpoint, and others after it.
 	Read int `json:"read,omitempty"`
-	// Early is what people added before the first answer. It is a part of the opening, which
-	// no compaction leaves out.
-	Early *llm.Message `json:"early,omitempty"`
+	// Asked is what the run has been asked beside its task since it last succeeded, or in the
+	// turn of a workflow. No compaction leaves it out.
+	Asked []llm.Message `json:"asked,omitempty"`
+	// CutPrompt stands for the task's prompt, which does not fit the model.
+	CutPrompt string `json:"cut_prompt,omitempty"`
 	// CallsBefore is the highest number of a call in the conversation that a sub-agent
 	// went on with.
 	CallsBefore int `json:"calls_before,omitempty"`

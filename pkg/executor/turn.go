@@ -126,7 +126,8 @@ func (sc *Scope) turn(req Turn, output json.RawMessage) (json.RawMessage, error)
 		if s.Head == "" && len(s.New) == 0 && t.System != "" {
 			s.New = []llm.Message{{Role: llm.System, Text: t.System}}
 		}
-		s.New = append(s.New, llm.Message{Role: llm.User, Text: req.Prompt})
+		s.Asked = []llm.Message{{Role: llm.User, Text: req.Prompt}}
+		s.New = append(s.New, s.Asked...)
 	}
 	if err := run(r, &t, s); err != nil {
 		return nil, err
