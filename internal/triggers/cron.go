@@ -254,8 +254,16 @@ func (e *Engine) due(name string) (next time.Time, err error) {
 		return next, err
 	}
 	e.mu.Lock()
-	last := e.record(name).Last
+	r := e.record(name)
+	if r.Last.After(now) {
+		r.Last = now // the clock was set back; what has fired already does not fire again
+		err = e.save()
+	}
+	last := r.Last
 	e.mu.Unlock()
+	if err != nil {
+		return next, err
+	}
 	times, more := s.due(last, now, in, t.CatchUp+1)
 	if n := len(times); n > 0 && n > t.CatchUp && now.Sub(times[n-1]) > late {
 		times, more = times[1:], more+1 // the newest is late, too

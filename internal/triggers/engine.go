@@ -364,7 +364,7 @@ func (e *Engine) ready() (out []*firing) {
 		t, known := e.o.Triggers[f.Trigger]
 		switch {
 		case known && !t.Overlap && (busy[f.Trigger] || slices.ContainsFunc(e.record(f.Trigger).Active, func(a activeJob) bool { return a.ID != f.Job })):
-		case f.Next.After(e.o.Now()):
+		case waits(f.Next, e.o.Now()):
 		default:
 			out = append(out, f)
 		}
@@ -372,6 +372,18 @@ func (e *Engine) ready() (out []*firing) {
 	}
 	return out
 }
+
+// longestWait is between two tries.
+const longestWait = 10 * time.Minute
+
+// retryAt is the time of the next try.
+func retryAt(now time.Time, tries int) time.Time {
+	return now.Add(min(time.Second<<tries, longestWait))
+}
+
+// waits reports whether the time of the next try is to come. One that is too far away was made
+// before the clock was set back.
+func waits(next, now time.Time) bool { return next.After(now) && next.Sub(now) <= longestWait }
 
 // submit makes a job of a firing.
 func (e *Engine) submit(ctx context.Context, f *firing) {
@@ -389,7 +401,7 @@ func (e *Engine) submit(ctx context.Context, f *firing) {
 	defer e.mu.Unlock()
 	if err != nil {
 		f.Tries++
-		f.Next = e.o.Now().Add(min(time.Second<<f.Tries, 5*time.Minute))
+		f.Next = retryAt(e.o.Now(), f.Tries)
 		e.record(f.Trigger).Error = e.o.Redact(err.Error())
 		e.o.Log("trigger %s: %v", f.Trigger, err)
 		kind := problem.AsError(err).Kind

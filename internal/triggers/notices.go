@@ -278,13 +278,16 @@ func (e *Engine) next(ctx context.Context, name string, n Notice) *message {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	box, now := e.box(name), e.o.Now()
-	if n.isQuiet(now) || box.Next.After(now) {
+	if n.isQuiet(now) || waits(box.Next, now) {
 		return nil
 	}
 	if box.Message != nil {
 		return box.Message
 	}
-	if len(box.Items) == 0 || now.Sub(box.Items[0].Time) < n.Digest {
+	if len(box.Items) == 0 {
+		return nil
+	}
+	if age := now.Sub(box.Items[0].Time); age >= 0 && age < n.Digest { // below 0 the clock was set
 		return nil
 	}
 	items := box.Items
@@ -319,7 +322,7 @@ func (e *Engine) sent(name string, err error) {
 		*box = outbox{Items: box.Items, Sent: box.Sent, Error: e.o.Redact(err.Error())}
 	default:
 		box.Tries++
-		box.Error, box.Next = e.o.Redact(err.Error()), e.o.Now().Add(min(time.Second<<box.Tries, 10*time.Minute))
+		box.Error, box.Next = e.o.Redact(err.Error()), retryAt(e.o.Now(), box.Tries)
 		e.o.Log("notice %s: %s; it is tried again", name, box.Error)
 	}
 	if err := e.save(); err != nil {

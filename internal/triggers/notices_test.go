@@ -177,6 +177,48 @@ func TestNotices(t *testing.T) {
 	}
 }
 
+// TestClockSetBack checks that what was to come by a clock that was a year ahead comes when its time
+// is there by the right one.
+func TestClockSetBack(t *testing.T) {
+	now := time.Date(2027, 11, 28, 21, 30, 10, 0, time.UTC)
+	e := New(Options{Client: &standing{status: jobs.Waiting}, Data: t.TempDir(), Now: func() time.Time { return now }, Notices: Notices{"me": {Of: []string{"failed"}, Digest: time.Hour}},
+		Triggers: Triggers{"hourly": {Cron: "30 * * * *", Run: "builder", Prompt: "x", Dir: "/", TimeZone: "UTC", Overlap: true}}, Log: t.Logf})
+	s, err := readState(e.o.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.s = s
+	due := func(want int) {
+		t.Helper()
+		if _, err := e.due("hourly"); err != nil || len(e.s.Pending) != want {
+			t.Errorf("%v, %d firings, want %d", err, len(e.s.Pending), want)
+		}
+	}
+	e.record("hourly").Last = now.Add(-time.Hour)
+	due(1)
+	e.s.Pending[0].Next = now.Add(4 * time.Minute)
+	e.notify(event.Event{Kind: event.JobFinished, Time: now, Data: []byte(`{"status":"failed"}`)}, &jobs.Job{ID: "J1", Status: jobs.Failed})
+	now = now.AddDate(-1, 0, 0)
+	due(1)
+	if len(e.ready()) != 1 {
+		t.Error("what was fired waits for a year")
+	}
+	m := e.next(t.Context(), "me", e.o.Notices["me"])
+	if m == nil {
+		t.Fatal("a notice waits for a year")
+	}
+	e.sent("me", errors.New("nobody is there"))
+	now = now.Add(time.Hour)
+	due(2)
+	now = now.Add(-2 * time.Hour)
+	if e.next(t.Context(), "me", e.o.Notices["me"]) == nil {
+		t.Error("a notice is not tried again")
+	}
+	due(2)
+	now = now.Add(2 * time.Hour)
+	due(2) // what the time fired before
+}
+
 // slowly is a client of one job, which is claimed a while after it was started.
 type slowly struct {
 	standing
