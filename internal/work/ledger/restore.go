@@ -180,7 +180,7 @@ func (u *undoing) restore(g *goal, now rootfs.State) error {
 		if now.Type == "" {
 			err = u.t.Root.Mkdir(g.path, g.to.Mode)
 		}
-		err = errors.Join(err, u.t.Root.Chmod(g.path, g.to.Mode|special))
+		err = errors.Join(err, u.t.Root.Chmod(g.path, g.to.Mode|special), u.t.Sync(path.Dir(g.path)))
 	case rootfs.TypeLink:
 		// os.Root lets a link be made that leads outside. It is the user's own.
 		if err = u.t.Root.Symlink(string(data), temp); err == nil {
@@ -189,7 +189,7 @@ func (u *undoing) restore(g *goal, now rootfs.State) error {
 	default:
 		err = u.t.Put(g.path, temp, g.to.Mode|special, bytes.NewReader(data))
 	}
-	if err = errors.Join(err, u.t.Sync(path.Dir(g.path))); err != nil {
+	if err != nil {
 		return u.failed(g, now, err)
 	}
 	if g.to.Type == rootfs.TypeDir {
