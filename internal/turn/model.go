@@ -189,6 +189,7 @@ const TooManyBytes = "model.bytes"
 //     What failed is recognised without the colours that its output has spelled out.
 //     An answer with a call in its text that was not run is no end of success.
 //     A signal of an agent's own reports which files are not as it left them.
+//     After an interruption each attempt is asked about until one succeeds.
 //     What a run was asked and has not done stays when its conversation is compacted.
 const Revision = 11
 

@@ -200,6 +200,7 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done Too
 				unknown = se.Path
 			default:
 				reply := stepFailure(c.Name, se)
+				reply.unknown = t.unknownAfter(unknown, reply)
 				if reply.Interrupted && t.leavesMachine(c) {
 					reply.Undecided, reply.unknown = true, se.Path
 				}
@@ -213,6 +214,8 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done Too
 			reply.unknown = path
 		case use.Approved == "":
 			reply.unknown = unknown // it was not made again
+		default:
+			reply.unknown = t.unknownAfter(unknown, reply)
 		}
 		if reply.Inconclusive == "" && t.Revision < turn.TypedResults && reply.Failed && turn.NotRun(reply.Text) {
 			reply.Inconclusive = tools.CannotCheck

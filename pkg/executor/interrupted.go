@@ -39,8 +39,18 @@ func (t *Task) leavesMachine(c llm.Call) bool {
 	return t.Revision >= 4 && strings.HasPrefix(c.Name, turn.Prefix("")) || t.Revision >= asksToPublish && t.publishes(c)
 }
 
-// asksToPublish is the revision since which that holds for what publishes.
+// asksToPublish is the revision since which that holds for what publishes, and for each attempt
+// until one succeeds.
 const asksToPublish = 11
+
+// unknownAfter is the path of the attempt with an unknown effect behind an approved call: an
+// approval covers one call, so that after a failure the next one is asked about, too.
+func (t *Task) unknownAfter(unknown string, reply ToolResult) string {
+	if reply.Failed && t.Revision >= asksToPublish {
+		return unknown
+	}
+	return ""
+}
 
 // unknownAttempt adds to m the path of an earlier attempt of the call with an unknown
 // effect; "" means none.

@@ -214,11 +214,13 @@ func (t *Task) judge(r *flow.Run, s *State, done Criterion) (verdict, error) {
 			return engine // nothing is begun any more
 		}
 		tool, args := c.Call()
-		reply, err := call(r, t, s, callContext{taint: s.Taint, rules: s.Rules, caller: caller{workflow: true, interrupted: turn.Again}}, llm.Call{Name: tool, Args: args})
+		check := llm.Call{Name: tool, Args: args}
+		reply, err := call(r, t, s, callContext{taint: s.Taint, rules: s.Rules, caller: caller{workflow: true, interrupted: turn.Again}}, check)
 		if err != nil {
 			engine = err
 			return err
 		}
+		s.noteUnknown(check, reply)
 		s.bind(tool, reply.Artifacts)
 		s.Rules = append(s.Rules, reply.rules...)
 		s.Elapsed += reply.Took

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -153,23 +154,26 @@ type usageTotals struct {
 	log  *jobs.UsageReport
 	rate func(model string, u llm.Usage) float64 // USD, 0 for a model without a price; may be nil
 
-	models map[string]bool // scopes in which a model is asked
+	models map[string][]string // the calls of the last answer of a model, by scope
 }
 
 func (t *usageTotals) add(ev event.Event) {
 	t.account().Add(ev)
 	if ev.Step == turn.ModelStep {
 		if t.models == nil {
-			t.models = map[string]bool{}
+			t.models = map[string][]string{}
 		}
-		t.models[scopeOf(ev.Path)] = true
+		var answer struct{ Calls []string }
+		if json.Unmarshal(ev.Data, &answer) == nil {
+			t.models[scopeOf(ev.Path)] = answer.Calls
+		}
 	}
 }
 
 // interrupted renders the error of an interrupted step. A step that a model asked for is
-// reported to the model; a workflow asks a person instead.
+// reported to the model; about others, as checks, a person is asked instead.
 func (t *usageTotals) interrupted(ev event.Event) string {
-	if ev.Code == flow.Interrupted && t.models[scopeOf(ev.Path)] {
+	if ev.Code == flow.Interrupted && slices.Contains(t.models[scopeOf(ev.Path)], ev.Name) {
 		return ev.Error + "; reported to the model"
 	}
 	return ev.Error
