@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/calling/extagent"
@@ -452,14 +453,19 @@ func (rt *Runtime) projectOf(j *jobs.Job) string {
 	return dir
 }
 
-// neverBefore is an error for a step that the journal has never seen and that changed
-// something already: the database is older than the files, as after a damage or a copy
-// of it was put back. What it lacks would be done twice.
+// neverBefore is an error for a step that the journal has never seen if it or one behind it in
+// its scope has changed something already: the database is older than the files, as after a
+// damage or a copy of it was put back. What it lacks would be done twice.
 func (rt *Runtime) neverBefore(b *jobdir.Workspaces) func(ctx context.Context, job, at, path string) error {
 	return func(ctx context.Context, job, at, path string) error {
 		led, _, err := b.Ledger(at)
-		if err != nil || !led.HasStep(path) {
+		if err != nil {
 			return err
+		}
+		scope := path[:strings.LastIndexByte(path, '.')+1]
+		lost := led.StepNames(func(p string) bool { return strings.HasPrefix(p, scope) && flow.Compare(p, path) >= 0 })
+		if len(lost) == 0 {
+			return nil
 		}
 		store, err := rt.store(ctx)
 		if err != nil {
@@ -469,11 +475,12 @@ func (rt *Runtime) neverBefore(b *jobdir.Workspaces) func(ctx context.Context, j
 			if err != nil {
 				return err
 			}
-			if ev.Path == path {
-				return nil // it is tried again: its first attempt is in the log
-			}
+			delete(lost, ev.Path) // it is tried again: its first attempt is in the log
+		}
+		if len(lost) == 0 {
+			return nil
 		}
 		return fmt.Errorf("the database has gone back: the job has performed step %s before, as the record of its changes shows, and the database has lost it. "+
-			"The step is not repeated. Look at what the job changed; then undo the job, or retry it, which begins anew", path)
+			"Step %s is not repeated. Look at what the job changed; then undo the job, or retry it, which begins anew", slices.MinFunc(slices.Collect(maps.Keys(lost)), flow.Compare), path)
 	}
 }

@@ -165,11 +165,23 @@ func (p Selection) Directories(ctx context.Context) ([]Change, error) {
 	return out, nil
 }
 
-// HasStep reports whether a step has changed something.
-func (l *Ledger) HasStep(path string) bool {
+// StepNames has the steps that take takes, of those that have changed something.
+func (l *Ledger) StepNames(take func(step string) bool) map[string]bool {
+	names := map[string]bool{}
+	add := func(step string) {
+		if take(step) {
+			names[step] = true
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.entries, func(e entry) bool { return e.step == path }) || slices.ContainsFunc(l.moves, func(m moveEntry) bool { return m.step == path })
+	for i := range l.entries {
+		add(l.entries[i].step)
+	}
+	for i := range l.moves {
+		add(l.moves[i].step)
+	}
+	return names
 }
 
 // A Selection is a part of the changes in a ledger: all of them, those of a step, or those since a
