@@ -117,6 +117,19 @@ func (w *Worktree) checkGitlinks(ctx context.Context, all []changedPath) error {
 	return nil
 }
 
+// withoutCommit explains an error of a commit: git adds no repository that has no commit.
+func (w *Worktree) withoutCommit(ctx context.Context, err error) error {
+	repos, _ := repositories(w.Top) // the error is that of the commit
+	for _, dir := range repos {
+		at := filepath.Join(w.Top, filepath.FromSlash(dir))
+		if _, none := git.OnHost(at).ResolveCommit(ctx, "HEAD"); none != nil {
+			return &Error{Reason: fmt.Sprintf("%s is a repository of its own without a commit, which git does not add", dir), Paths: []string{dir},
+				Remedy: fmt.Sprintf("remove %s to have its files merged, then merge again", filepath.Join(at, ".git"))}
+		}
+	}
+	return err
+}
+
 // unmergedPaths lists the paths in the work tree that no commit of its branch contains: of the
 // repositories in it, submodules or not, uncommitted changes and commits that the clone in the
 // same place of the first work tree does not have; files in submodules that are not checked out;

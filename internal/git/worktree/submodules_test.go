@@ -60,6 +60,10 @@ func TestRepositoriesInside(t *testing.T) {
 		"a submodule added": {func(t *testing.T, top string) {
 			commitIn(t, filepath.Join(top, "emb"))
 		}, "without a clone", []string{"emb"}},
+		"a repository without a commit": {func(t *testing.T, top string) {
+			dirtest.Write(t, filepath.Join(top, "new/f"), "f\n")
+			dirtest.Git(t, filepath.Join(top, "new"), "init", "-q")
+		}, "without a commit", []string{"new/"}},
 		"a submodule moved": {func(t *testing.T, top string) {
 			dirtest.Git(t, top, "mv", "sub", "moved")
 			dirtest.Git(t, top, "commit", "-qm", "move")

@@ -459,7 +459,7 @@ func (w *Worktree) merge(ctx context.Context, message, record string, deleted fu
 		return nil, err
 	}
 	if _, err := locked.Commit(ctx, message, deleted); err != nil {
-		return nil, err
+		return nil, w.withoutCommit(ctx, err)
 	}
 	g := git.OnHost(w.Repo).Holding(lock).Operation()
 	s, err := g.Status(ctx)
