@@ -14,6 +14,7 @@ package plainyaml
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -100,6 +101,9 @@ func (d *Document) WithReferences() *Document {
 // which the YAML parser spends time that grows with the square of their number.
 const maxDepth = 100
 
+// maxKeys bounds the keys of one mapping written in lines, for the same reason.
+const maxKeys = 5000
+
 // Parse reads src, whose first line is line number first of its file. A document that is too deep
 // to be read in reasonable time is an error as well. The caller, which knows the purpose of the
 // file, bounds the size.
@@ -107,6 +111,9 @@ func Parse(src string, first int) (*Document, *SyntaxError) {
 	start := Place{first, 1}
 	if p, ok := deep(src); ok {
 		return nil, &SyntaxError{Place{first + p.Line - 1, p.Col}, "nests more than " + strconv.Itoa(maxDepth) + " deep", "nothing needs that"}
+	}
+	if line := wide(src); line > 0 {
+		return nil, &SyntaxError{Place{first + line - 1, 1}, "has more than " + strconv.Itoa(maxKeys) + " keys in one mapping", "a list takes any number of entries"}
 	}
 	file, err := parser.ParseBytes([]byte(src), 0)
 	if err != nil {
@@ -162,6 +169,32 @@ func deep(src string) (Place, bool) {
 		}
 	}
 	return Place{}, false
+}
+
+// wide gives the first line with a key too many for its mapping, 0 if there is none. Lines of
+// block scalars are no keys.
+func wide(src string) int {
+	keys, scalar, line := map[int]int{}, -1, 0 // keys by indentation, and that of the key of a scalar
+	for text := range strings.SplitSeq(src, "\n") {
+		line++
+		words := strings.TrimLeft(text, " ")
+		indent := len(text) - len(words)
+		if words == "" || words[0] == '#' || scalar >= 0 && indent > scalar {
+			continue
+		}
+		scalar = -1
+		if words[0] != '-' {
+			keys[indent]++
+		}
+		if keys[indent] > maxKeys {
+			return line
+		}
+		maps.DeleteFunc(keys, func(at, _ int) bool { return at > indent })
+		if last := words[strings.LastIndexByte(words, ' ')+1:]; strings.ContainsAny(last[:min(1, len(last))], "|>") && len(last) < 4 {
+			scalar = indent
+		}
+	}
+	return 0
 }
 
 // Added returns the number of nodes that references add to the written ones: a short text can

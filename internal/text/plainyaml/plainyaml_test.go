@@ -83,6 +83,11 @@ func TestRefused(t *testing.T) {
 		"a: {":                                   "3:4 is not valid YAML",
 		"a: " + strings.Repeat("[", 101):         "3:104 nests more than 100 deep",
 		"a:\n" + strings.Repeat("- ", 101) + "x": "4:201 nests more than 100 deep",
+		"a:\n" + strings.Repeat("  b: 1\n", 5001):                       "5004:1 has more than 5000 keys in one mapping",
+		strings.Repeat("b:\n- x\n", 5001):                               "10003:1 has more than 5000 keys in one mapping",
+		"a:\n" + strings.Repeat("- x\n", 5001) + "b: 1\n":               "",
+		"a: |\n" + strings.Repeat("  b: 1\n", 9999):                     "",
+		"a:\n" + strings.Repeat("  - b: 1\n    c: |-\n      x\n", 5001): "",
 	} {
 		var got []string
 		doc, serr := plainyaml.Parse(src, 3)
