@@ -294,6 +294,18 @@ func (e *Engine) due(name string) (next time.Time, err error) {
 	return s.next(now, in), err
 }
 
+// longestWait is between two tries.
+const longestWait = 10 * time.Minute
+
+// retryAt is the time of the next try.
+func retryAt(now time.Time, tries int) time.Time {
+	return now.Add(min(time.Second<<tries, longestWait))
+}
+
+// waits reports whether the time of the next try is to come. One that is too far away was made
+// before the clock was set back.
+func waits(next, now time.Time) bool { return next.After(now) && next.Sub(now) <= longestWait }
+
 // busy reports whether a trigger has a job that has not ended, or will have.
 func (e *Engine) busy(name string) bool {
 	e.mu.Lock()

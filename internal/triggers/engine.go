@@ -373,18 +373,6 @@ func (e *Engine) ready() (out []*firing) {
 	return out
 }
 
-// longestWait is between two tries.
-const longestWait = 10 * time.Minute
-
-// retryAt is the time of the next try.
-func retryAt(now time.Time, tries int) time.Time {
-	return now.Add(min(time.Second<<tries, longestWait))
-}
-
-// waits reports whether the time of the next try is to come. One that is too far away was made
-// before the clock was set back.
-func waits(next, now time.Time) bool { return next.After(now) && next.Sub(now) <= longestWait }
-
 // submit makes a job of a firing.
 func (e *Engine) submit(ctx context.Context, f *firing) {
 	s, err := e.o.Client.Submit(ctx, f.Request)

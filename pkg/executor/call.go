@@ -199,12 +199,7 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done Too
 			case turn.AskPerson:
 				unknown = se.Path
 			default:
-				reply := stepFailure(c.Name, se)
-				reply.unknown = t.unknownAfter(unknown, reply)
-				if reply.Interrupted && t.leavesMachine(c) {
-					reply.Undecided, reply.unknown = true, se.Path
-				}
-				return reply, nil
+				return t.failedCall(c, se, unknown), nil
 			}
 			use.Approved, use.Answers = "", nil // an approval covers one call
 			continue

@@ -52,6 +52,16 @@ func (t *Task) unknownAfter(unknown string, reply ToolResult) string {
 	return ""
 }
 
+// failedCall returns the reply to a call that failed as a step.
+func (t *Task) failedCall(c llm.Call, se *flow.StepError, unknown string) ToolResult {
+	reply := stepFailure(c.Name, se)
+	reply.unknown = t.unknownAfter(unknown, reply)
+	if reply.Interrupted && t.leavesMachine(c) {
+		reply.Undecided, reply.unknown = true, se.Path
+	}
+	return reply
+}
+
 // unknownAttempt adds to m the path of an earlier attempt of the call with an unknown
 // effect; "" means none.
 func unknownAttempt(m *turn.PermissionContext, path string) *turn.PermissionContext {
