@@ -23,7 +23,7 @@ func jsonKeys(t reflect.Type) (out []string) {
 func TestJSONOrder(t *testing.T) {
 	task := "agent model system prompt tools checks done limits plan_only mode rules approve patience options budget price prices fallbacks hedge_ns think output" +
 		" given project test lacking taint images history conversation problems memory recalled fitted calling spawning dir at home force revision modes"
-	state := "head new read asked cut_prompt calls_before artifacts called turns calls usage cost_usd reported_usd used fell spent_ns last claim rejects empty asked_back earlier recent nudged landing offered tried" +
+	state := "head new read asked early cut_prompt calls_before artifacts called turns calls usage cost_usd reported_usd used fell spent_ns last claim rejects empty asked_back earlier recent nudged landing offered tried" +
 		" failing warned told taint rules mode modes unknown context notes shown compacted refused outcome ended below raised model change_failed slips setbacks misread must mended unapplied"
 	if got := strings.Join(jsonKeys(reflect.TypeFor[Task]()), " "); got != task {
 		t.Errorf("a task has the keys\n%s, want\n%s", got, task)

@@ -71,6 +71,8 @@ type transcript struct {
 	// Asked is what the run has been asked beside its task since it last succeeded, or in the
 	// turn of a workflow. No compaction leaves it out.
 	Asked []llm.Message `json:"asked,omitempty"`
+	// Early is what builds of November 2026 kept in place of Asked.
+	Early *llm.Message `json:"early,omitempty"`
 	// CutPrompt stands for the task's prompt, which does not fit the model.
 	CutPrompt string `json:"cut_prompt,omitempty"`
 	// CallsBefore is the highest number of a call in the conversation that a sub-agent
@@ -179,6 +181,9 @@ func (s *State) known() error {
 // load gives the state that was saved last in r's scope: see [flow.Load].
 func (s *State) load(r *flow.Run) (bool, error) {
 	found, err := stored.Load(r, s)
+	if s.Early != nil {
+		s.Asked, s.Early = []llm.Message{*s.Early}, nil
+	}
 	if err == nil {
 		err = s.known()
 	}
