@@ -186,7 +186,7 @@ func target(ctx context.Context, c adroit.Client, args []string) (id string, res
 		if several && missing && !strings.EqualFold(args[0], "last") {
 			return "", nil, kit.Usagef(hint.Command("continue %s", strings.Join(args, " "))+" sends all of it to the newest job of this directory", "no such job %q", args[0])
 		}
-		if missing && !several {
+		if missing && !several && !strings.EqualFold(args[0], "last") {
 			return "", nil, problem.WithHint(err, hint.Command("continue last %s", args[0])+" sends it as a message")
 		}
 		return "", nil, err
