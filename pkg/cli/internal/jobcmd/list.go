@@ -1,12 +1,17 @@
 package jobcmd
 
 import (
+	"context"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/host/jobdir"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -121,6 +126,8 @@ func (l *listing) list(cmd *cobra.Command, e *kit.Env) error {
 	switch {
 	case more:
 		fmt.Fprintf(e.Err, "these are the newest %s; --limit 0 lists all\n", kit.Plural(l.Limit, "job"))
+	case len(all) == 0 && lost(cmd.Context(), e, c):
+		fmt.Fprintln(e.Err, "the database has no jobs, but there are folders of jobs that ran: it was lost, or an older copy is in its place; "+hint.Command("doctor --check")+" lists them, and what can be done")
 	case len(all) == 0 && len(l.Status)+len(l.Agent) > 0 && l.Dir != "":
 		fmt.Fprintln(e.Err, "no such jobs in this directory; --all lists those of others")
 	case len(all) == 0 && len(l.Status)+len(l.Agent) > 0:
@@ -135,4 +142,17 @@ func (l *listing) list(cmd *cobra.Command, e *kit.Env) error {
 		}
 	}
 	return nil
+}
+
+// lost reports whether there are jobs that ran and a database without any.
+func lost(ctx context.Context, e *kit.Env, c adroit.Client) bool {
+	data, err := e.DataDir()
+	if known, lerr := c.Jobs(ctx, adroit.ListOptions{Limit: 1}); err != nil || lerr != nil || len(known) > 0 || e.Served() {
+		return false
+	}
+	folders, _ := os.ReadDir(filepath.Join(data, "jobs")) // there need not be any
+	return slices.ContainsFunc(folders, func(f fs.DirEntry) bool {
+		_, err := os.Lstat(filepath.Join(data, "jobs", f.Name(), jobdir.JobFile))
+		return err == nil
+	})
 }
