@@ -134,6 +134,7 @@ type Events struct {
 	lines   *Lines
 	name    string
 	data    []byte // of the last event, as it was sent
+	joined  []byte // room for that of several lines
 	rest    []byte // of it, to be delivered
 	pending bool   // there is a rest
 }
@@ -142,6 +143,11 @@ type Events struct {
 // [NewLines].
 func NewEvents(r io.Reader, data func()) *Events {
 	return &Events{lines: &Lines{r: r, data: data, cr: true}}
+}
+
+// EventsIn reads the events of an answer that is there as a whole.
+func EventsIn(all []byte) *Events {
+	return &Events{lines: &Lines{buf: all, err: io.EOF, cr: true}}
 }
 
 // Next returns the next event that has data. The error is io.EOF at a clean
@@ -189,12 +195,13 @@ func (e *Events) piece() ([]byte, bool) {
 
 // read reads lines up to the end of an event: a blank line, or an object that is whole.
 func (e *Events) read() error {
-	e.name, e.data = "", e.data[:0]
+	e.name, e.joined = "", e.joined[:0]
 	has := false
 	var o object
 	for {
 		line, err := e.lines.Next()
 		if err == io.EOF && has {
+			e.data = e.joined
 			return nil
 		}
 		if err != nil {
@@ -205,6 +212,7 @@ func (e *Events) read() error {
 		value = bytes.TrimPrefix(value, []byte{' '})
 		switch field := string(bytes.ToLower(field)); { // "" is a comment; id and retry mean nothing here
 		case len(line) == 0 && has:
+			e.data = e.joined
 			return nil
 		case len(line) == 0:
 			e.name = ""
@@ -220,19 +228,23 @@ func (e *Events) read() error {
 		default:
 			continue
 		}
+		rest := value
+		for n := o.scan(rest); n > 0; n = o.scan(rest) {
+			rest = rest[n:]
+		}
+		whole := len(rest) < len(value) && o.depth == 0
+		if e.data = value; whole && !has { // as nearly all are
+			return nil
+		}
 		if has {
-			e.data = append(e.data, '\n')
+			e.joined = append(e.joined, '\n')
 		}
 		has = true
-		if len(e.data)+len(value) > MaxLine {
+		if len(e.joined)+len(value) > MaxLine {
 			return ErrLine
 		}
-		e.data = append(e.data, value...)
-		whole := false
-		for n := o.scan(value); n > 0; n = o.scan(value) {
-			whole, value = true, value[n:]
-		}
-		if whole && o.depth == 0 {
+		if e.joined = append(e.joined, value...); whole {
+			e.data = e.joined
 			return nil
 		}
 	}

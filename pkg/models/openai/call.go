@@ -194,7 +194,7 @@ func (c *call) next() ([]byte, error) {
 			if c.whole = bytes.TrimSpace(all)[0] == '{'; !c.whole && bytes.TrimSpace(all)[0] != '[' {
 				return nil, cmp.Or(c.m.end.ErrorIn(all), error(c.m.end.Error(llm.Garbled, "the answer is not JSON: "+string(all[:min(len(all), 200)]))))
 			}
-			c.events = transport.NewEvents(bytes.NewReader(all), nil)
+			c.events = transport.EventsIn(all)
 		}
 		if ev, err = c.events.Next(); err == io.EOF && !(c.whole && c.got == 1) {
 			err = errNotDone
