@@ -24,6 +24,7 @@ func (c Case) Pipeline(name string) (string, error) {
 	if !utf8.ValidString(c.Command + c.did.Action.Fix + c.did.Action.Run) {
 		return "", errors.New("what is remembered of it is no text")
 	}
+	c.text, c.Message = strings.ToValidUTF8(c.text, "\ufffd"), strings.ToValidUTF8(c.Message, "\ufffd") // as an output is kept
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Proposed by %s. %s\n# It was met as: %s\n", hint.Name("fix failures propose"), comment("What helped: "+c.Helped+" (job "+strings.SplitN(c.did.Key, "/", 2)[0]+")."), comment(c.Message))
 	fmt.Fprintf(&b, "name: %s\ndescription: Runs a command, and repairs a failure of it that is known.\nsteps:\n", name)

@@ -120,6 +120,7 @@ func TestPattern(t *testing.T) {
 
 func FuzzPipeline(f *testing.F) {
 	f.Add("make", diff, "error: x")
+	f.Add("make", diff, "error: \xff")
 	f.Fuzz(func(t *testing.T, command, fix, text string) {
 		all := met(did1("works", problem.Action{Decision: "DELEGATE", Agent: "code-fix", Fix: fix, Command: "a" + command}))
 		all[0].Text, all[0].Message = text, text
