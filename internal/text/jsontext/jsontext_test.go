@@ -1,6 +1,8 @@
 package jsontext_test
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"math"
 	"strings"
@@ -27,6 +29,45 @@ func TestMarshalErrors(t *testing.T) {
 	if b, err := jsontext.Marshal(math.Inf(1)); err == nil {
 		t.Errorf("infinity is %s", b)
 	}
+}
+
+// Each line is either passed on or answered once, whatever it is.
+func FuzzLines(f *testing.F) {
+	for _, s := range []string{"", " \r", "{", "[]", "null", `{"id":1,"method":"a"}`, `{"id":"a","method":""}`, `{"id":1e400}`, `{"params":{},"id":{}}`, "\xff", `{"method":"` + strings.Repeat("x", 300)} {
+		f.Add(s, s)
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		sent := strings.Split(a+"\n"+b, "\n")
+		answers, passed, want := 0, 0, 0
+		l := jsontext.Lines{R: bufio.NewReaderSize(strings.NewReader(a+"\n"+b), 16), Max: 256, Answer: func(b []byte) error {
+			answers++
+			var m struct{ Error struct{ Message string } }
+			if err := json.Unmarshal(b, &m); err != nil || m.Error.Message == "" {
+				t.Errorf("%s: %v", b, err)
+			}
+			return nil
+		}}
+		for _, s := range sent {
+			if len(bytes.TrimSpace([]byte(s))) > 0 || len(s) >= 256 {
+				want++
+			}
+		}
+		for {
+			line, err := l.Next()
+			if err != nil {
+				break
+			}
+			if line != nil {
+				passed++
+			}
+			if line != nil && !json.Valid(line) {
+				t.Errorf("passed on: %s", line)
+			}
+		}
+		if answers+passed != want {
+			t.Errorf("of %q %d lines are passed on and %d answered", sent, passed, answers)
+		}
+	})
 }
 
 func FuzzQuote(f *testing.F) {

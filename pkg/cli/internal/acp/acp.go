@@ -9,6 +9,7 @@
 package acp
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/chat"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
@@ -128,7 +130,7 @@ func Serve(ctx context.Context, c adroit.Client, o Options) error {
 	s := &server{c: c, o: o, ctx: ctx, out: &output{Writer: o.Out, then: map[string]func(){}}, sessions: map[sdk.SessionId]*session{}}
 	s.kinds = sync.OnceValue(func() map[string]sdk.ToolKind { return toolKinds(ctx, c) })
 	ready := make(chan struct{})
-	s.conn = sdk.NewAgentSideConnection(s, s.out, gate{ready, newEditorInput(o.In)})
+	s.conn = sdk.NewAgentSideConnection(s, s.out, gate{ready, &editorInput{lines: jsontext.Lines{R: bufio.NewReader(o.In), Max: maxMessage, Answer: s.out.put}}})
 	s.conn.SetLogger(s.log())
 	if o.Attend != nil {
 		defer o.Attend(s.permit)()

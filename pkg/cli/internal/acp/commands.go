@@ -99,9 +99,10 @@ func (s *server) announce(ses *session) {
 // it has its id.
 type output struct {
 	io.Writer
-	mu   sync.Mutex
-	then map[string]func()
-	able bool // the capabilities are written
+	writing sync.Mutex
+	mu      sync.Mutex
+	then    map[string]func()
+	able    bool // the capabilities are written
 }
 
 func (o *output) after(text string, do func()) {
@@ -119,8 +120,8 @@ func (o *output) Write(b []byte) (int, error) {
 	if !able {
 		out, found = withDelete(b)
 	}
-	if n, err := o.Writer.Write(out); err != nil {
-		return min(n, len(b)), err
+	if err := o.put(out); err != nil {
+		return 0, err
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -132,6 +133,14 @@ func (o *output) Write(b []byte) (int, error) {
 		}
 	}
 	return len(b), nil
+}
+
+// put writes a message: both the library and editorInput write.
+func (o *output) put(b []byte) error {
+	o.writing.Lock()
+	defer o.writing.Unlock()
+	_, err := o.Writer.Write(b)
+	return err
 }
 
 // modelOption is the option of a session that picks its model.

@@ -1,15 +1,13 @@
 package acp
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	sdk "github.com/coder/acp-go-sdk"
 )
@@ -21,28 +19,23 @@ const (
 	extensionMethod = "_" + deleteMethod
 )
 
-// An editorInput passes on the editor's messages with the method renamed. A line that
-// does not fit into the buffer is passed on unchanged: it cannot be a request to delete.
+// An editorInput passes on the editor's messages with the method renamed.
 type editorInput struct {
-	r     *bufio.Reader
+	lines jsontext.Lines
 	rest  []byte
-	inner bool // what comes next is the rest of a long line
 }
 
-func newEditorInput(r io.Reader) *editorInput { return &editorInput{r: bufio.NewReader(r)} }
+// maxMessage is the size in bytes of a message, a little less than at which the library ends the connection.
+const maxMessage = 10<<20 - 1<<10
 
 // Read implements [io.Reader].
 func (in *editorInput) Read(b []byte) (int, error) {
-	if len(in.rest) == 0 {
-		line, err := in.r.ReadSlice('\n')
-		if len(line) == 0 {
+	for len(in.rest) == 0 {
+		line, err := in.lines.Next()
+		if err != nil {
 			return 0, err
 		}
-		long := errors.Is(err, bufio.ErrBufferFull)
-		if in.rest = line; !long && !in.inner {
-			in.rest = renamed(line)
-		}
-		in.inner = long
+		in.rest = renamed(line)
 	}
 	n := copy(b, in.rest)
 	in.rest = in.rest[n:]

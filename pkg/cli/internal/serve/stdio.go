@@ -2,11 +2,8 @@ package serve
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -23,7 +20,7 @@ import (
 func (s *Server) Serve(r io.Reader, w io.Writer) error {
 	ctx := s.life
 	out := newOutbox(w)
-	in := &inbox{r: bufio.NewReaderSize(r, 64<<10), out: out, gone: func() { s.gone.Store(true) }}
+	in := &inbox{lines: jsontext.Lines{R: bufio.NewReaderSize(r, 64<<10), Max: maxMessage, Check: out.check, Answer: out.refuse}, out: out, gone: func() { s.gone.Store(true) }}
 	out.gone = in.gone
 	ss, err := s.sdk.Connect(context.WithoutCancel(ctx), &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: 2 * maxMessage}, nil)
 	if err != nil {
@@ -47,13 +44,12 @@ func (s *Server) Serve(r io.Reader, w io.Writer) error {
 	return in.err()
 }
 
-// An inbox reads messages, one a line. It answers and skips a line that is not a message,
-// so that the connection survives it. It reads nothing while too much output waits.
+// An inbox reads messages, one a line. It reads nothing while too much output waits.
 type inbox struct {
-	r    *bufio.Reader
-	out  *outbox
-	gone func()
-	line []byte // what is left of one
+	lines jsontext.Lines
+	out   *outbox
+	gone  func()
+	line  []byte // what is left of one
 
 	mu     sync.Mutex
 	failed error
@@ -63,7 +59,7 @@ type inbox struct {
 func (in *inbox) Read(p []byte) (int, error) {
 	for len(in.line) == 0 {
 		in.out.wait()
-		line, err := in.next()
+		line, err := in.lines.Next()
 		if err != nil {
 			in.out.answered(drainTime) // a client may send all it asks and close its end
 			in.gone()
@@ -80,52 +76,6 @@ func (in *inbox) Read(p []byte) (int, error) {
 	n := copy(p, in.line)
 	in.line = in.line[n:]
 	return n, nil
-}
-
-// next is the next message with its line end, nil for a line that has none.
-func (in *inbox) next() ([]byte, error) {
-	var line []byte
-	long := false
-	for {
-		part, err := in.r.ReadSlice('\n')
-		if long = long || len(line)+len(part) > maxMessage; !long {
-			line = append(line, part...)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		if err != nil && (!errors.Is(err, io.EOF) || len(line) == 0) {
-			return nil, err
-		}
-		break
-	}
-	line = bytes.TrimSpace(line)
-	switch {
-	case long:
-		return nil, in.refuse(jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message is longer than %d MiB", maxMessage>>20))
-	case len(line) == 0:
-		return nil, nil
-	}
-	if !json.Valid(line) {
-		return nil, in.refuse(jsonrpc.CodeParseError, "the line is not one JSON value")
-	}
-	m, err := jsonrpc.DecodeMessage(line)
-	if err != nil {
-		return nil, in.refuse(jsonrpc.CodeInvalidRequest, "the line is no message: "+kit.Cut(kit.SanitizeLine(err.Error()), maxLine))
-	}
-	if req, ok := m.(*jsonrpc.Request); ok && req.IsCall() {
-		in.out.expect()
-	}
-	return append(line, '\n'), nil
-}
-
-// refuse answers a line that is not a message.
-func (in *inbox) refuse(code int, words string) error {
-	b, err := jsontext.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": words}})
-	if err == nil {
-		_, err = in.out.Write(append(b, '\n'))
-	}
-	return err
 }
 
 // Close implements [io.Closer]. What is blocked in reading ends with the process.
@@ -175,11 +125,18 @@ func (o *outbox) wait() {
 	}
 }
 
-// expect counts a request that is to be answered.
-func (o *outbox) expect() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.asked++
+// check decodes a message, and counts a request that is to be answered.
+func (o *outbox) check(line []byte) error {
+	m, err := jsonrpc.DecodeMessage(line)
+	if err != nil {
+		return errors.New(kit.Cut(kit.SanitizeLine(err.Error()), maxLine))
+	}
+	if req, ok := m.(*jsonrpc.Request); ok && req.IsCall() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.asked++
+	}
+	return nil
 }
 
 // answered waits until all requests are answered, at most for a while.
@@ -203,7 +160,16 @@ func (o *outbox) answered(most time.Duration) {
 func (o *outbox) Write(p []byte) (int, error) {
 	m, _ := jsonrpc.DecodeMessage(p) // what is none answers nothing
 	r, answer := m.(*jsonrpc.Response)
-	answer = answer && r.ID.IsValid() // else it is of a line that was no request
+	return o.put(p, answer && r.ID.IsValid())
+}
+
+// refuse answers a line that was not counted as a request.
+func (o *outbox) refuse(p []byte) error {
+	_, err := o.put(p, false)
+	return err
+}
+
+func (o *outbox) put(p []byte, answer bool) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.full() {

@@ -97,7 +97,7 @@ func TestRubbish(t *testing.T) {
 	if m := r.next(); m.Error == nil || !strings.Contains(m.Error.Message, "initialization") {
 		t.Errorf("before initialize: %+v", m)
 	}
-	for _, line := range []string{"rubbish", "42", "null", `"x"`, "[]", "{}", `{"jsonrpc":"1.0","id":1}`, `{"jsonrpc":"2.0","id":{},"method":"ping"}`, `{"jsonrpc":"2.0"`, "\x00\xff\x1b[2J",
+	for _, line := range []string{"rubbish", "42", "null", `"x"`, "[]", "{}", `{"jsonrpc":"2.0","id":{},"method":"ping"}`, `{"jsonrpc":"2.0"`, "\x00\xff\x1b[2J",
 		strings.Repeat("[", 100_000), `{"jsonrpc":"2.0","id":1,"method":"ping"} trailing`, strings.Repeat("x", 5<<20)} {
 		r.send(line)
 		if m := r.next(); m.Error == nil || m.ID != nil || strings.Contains(m.Error.Message, "\x1b") {
@@ -109,11 +109,11 @@ func TestRubbish(t *testing.T) {
 	if m := r.next(); m.ID != "init" || m.Result == nil {
 		t.Fatalf("initialize: %+v", m)
 	}
-	for _, line := range []string{`"method":"no/such"`, `"method":"tools/call","params":{"name":"nothing"}`, `"method":"tools/call","params":{"name":["writer"]}`, `"method":"tools/call"`, `"method":"initialize"`,
+	for _, line := range []string{`"Method":"ping"`, `"method":5`, `"method":"ping","params":{"x":"` + strings.Repeat("x", 5<<20) + `"}`, `"jsonrpc":"1.0","method":"ping"`, `"method":"no/such"`, `"method":"tools/call","params":{"name":"nothing"}`, `"method":"tools/call","params":{"name":["writer"]}`, `"method":"tools/call"`, `"method":"initialize"`,
 		`"method":"tools/list","params":{"cursor":"x"}`, `"method":"server/discover"`} {
 		r.send(`{"jsonrpc":"2.0","id":7,` + line + "}")
 		if m := r.next(); m.Error == nil || m.ID != 7.0 {
-			t.Errorf("%s: %+v", line, m)
+			t.Errorf("%.80s: %+v", line, m)
 		}
 	}
 	r.send(`{"jsonrpc":"2.0","id":"nobody asked","result":{}}`)
