@@ -340,7 +340,7 @@ func (rt *Runtime) LintAgents(ctx context.Context, r LintRequest) (*LintReport, 
 		return nil, problem.AsError(err)
 	}
 	there := func(a *agents.DynamicAgent) agents.Problems {
-		return append(rt.catalog.LintWorkflow(a), agents.LintPlace(a, servers, skills)...)
+		return append(rt.catalog.LintWorkflow(a), agents.LintPlace(a, set, servers, skills)...)
 	}
 	if len(r.Files)+len(r.Names) > 0 {
 		books, files := rt.lintBooks(r.Files, cat)

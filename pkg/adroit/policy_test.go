@@ -108,7 +108,7 @@ func TestToolSecrets(t *testing.T) {
 		t.Error("the doctor misses what is set")
 	}
 	os.Unsetenv(name)
-	if !strings.Contains(found(), "pay has no secret: "+name) {
+	if !strings.Contains(found(), name+" is not set in the environment") {
 		t.Errorf("the doctor does not name it: %s", found())
 	}
 	rt = runtime(t, "turns:\n  - calls: [{name: pay}]\n  - {expect: {contains: has not set ACME_PIN}, text: Done.}", Options{Tools: []tools.Tool{pay}})

@@ -3,6 +3,7 @@ package agents
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -210,10 +211,10 @@ func unknownTools(a *DynamicAgent, set *tools.Set) (names []string) {
 	return names
 }
 
-// LintPlace returns what a names and the place where it runs does not have: servers, their
-// tools, and skills. An agent in the form of Claude Code goes without the first two, and a
+// LintPlace returns what a names and the place where it runs does not have: what tools need,
+// servers, their tools, and skills. An agent in the form of Claude Code goes without the first two, and a
 // run of any other is refused.
-func LintPlace(a *DynamicAgent, servers []string, skills []Skill) Problems {
+func LintPlace(a *DynamicAgent, set *tools.Set, servers []string, skills []Skill) Problems {
 	rep := &report{src: a.Source}
 	sev, key, without := Error, "mcp_servers", "" // the place is at fault, not the file
 	if a.Source.Claude {
@@ -221,6 +222,12 @@ func LintPlace(a *DynamicAgent, servers []string, skills []Skill) Problems {
 	}
 	help := hint.Command("mcp add") + " adds one"
 	for i, name := range a.Tools {
+		if one, err := set.Only(name); err == nil && a.Source.Layer != builtIn {
+			missing := tools.Missing(one, tools.OnPath)
+			for _, c := range slices.Sorted(maps.Keys(missing)) {
+				rep.key(fmt.Sprintf("tools.%d", i), Warning, "", "%v", missing[c])
+			}
+		}
 		if ofServer(name) && !slices.ContainsFunc(servers, func(s string) bool { return strings.HasPrefix(name, turn.Prefix(s)) }) {
 			rep.key(fmt.Sprintf("tools.%d", i), sev, help, "no configured MCP server has %s%s", name, without)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -183,6 +184,12 @@ func OnPath(capability string) error {
 	if key, ok := strings.CutPrefix(capability, "config:"); ok {
 		return fmt.Errorf("%s is not configured; %s says where the file is, docs/config.md what it takes", key, hint.Command("config show"))
 	}
+	if name, ok := strings.CutPrefix(capability, secretOf); ok {
+		if os.Getenv(name) == "" {
+			return fmt.Errorf("%s is not set in the environment; set it where adroit starts", name)
+		}
+		return nil
+	}
 	programs := []string{capability}
 	switch capability {
 	case "python":
@@ -200,7 +207,11 @@ func OnPath(capability string) error {
 	return fmt.Errorf("%s is not on PATH; install it or leave out the tools that need it", strings.Join(programs, " or "))
 }
 
-// Missing asks host, such as [OnPath], for everything the tools of set require. It
+// secretOf stands before a variable with a secret, among capabilities.
+const secretOf = "secret:"
+
+// Missing asks host, such as [OnPath], for everything the tools of set require, and for
+// secret:NAME where they need a secret. It
 // returns what the host lacks, by capability, with an error that names the tools
 // concerned; an empty map if nothing is missing.
 func Missing(set *Set, host func(capability string) error) map[string]error {
@@ -208,6 +219,9 @@ func Missing(set *Set, host func(capability string) error) map[string]error {
 	for t := range set.All() {
 		for _, c := range t.Requires {
 			users[c] = append(users[c], t.Name)
+		}
+		for _, s := range t.Secrets {
+			users[secretOf+s] = append(users[secretOf+s], t.Name)
 		}
 	}
 	missing := map[string]error{}

@@ -140,12 +140,7 @@ func (d *Doctor) tools() (out []Finding) {
 	}
 	missing := tools.Missing(set, tools.OnPath)
 	for _, tool := range slices.Sorted(maps.Keys(missing)) {
-		out = append(out, Finding{Name: name, Status: Lacking, What: missing[tool].Error(), Optional: true})
-	}
-	for t := range set.All() {
-		if _, unset := t.LookupSecrets(os.LookupEnv); unset != nil {
-			out = append(out, Finding{Name: name, Status: Lacking, What: t.Name + " has no secret: " + strings.Join(unset, ", ") + " is not set in the environment", Do: "set it where adroit starts"})
-		}
+		out = append(out, Finding{Name: name, Status: Lacking, What: missing[tool].Error(), Optional: !strings.HasPrefix(tool, "secret:")}) // whose name somebody has given
 	}
 	if out == nil {
 		out = []Finding{{Name: name, Status: Fine, What: spelling.Plural(set.Len(), "tool")}}
