@@ -361,10 +361,12 @@ func TestChatSilentServer(t *testing.T) {
 func TestChatDumb(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{"turns.yaml": "turns: [{text: Here.}]"})
-	x, wait := p.terminal(80, []string{"TERM=dumb"}, "chat", "-m", "script:../turns.yaml")
-	x.expect("> ", "hello\n")
-	x.expect("Here.", "\x04")
-	if code := wait(); code != 0 || strings.Contains(x.text(), "\x1b") {
-		t.Errorf("exit code %d: %q", code, x.text())
+	for _, args := range [][]string{nil, {"chat"}} {
+		x, wait := p.terminal(80, []string{"TERM=dumb", "ADROIT_MODEL=script:../turns.yaml"}, args...)
+		x.expect("> ", "hello\n")
+		x.expect("Here.", "\x04")
+		if code := wait(); code != 0 || strings.Contains(x.text(), "\x1b") {
+			t.Errorf("exit code %d: %q", code, x.text())
+		}
 	}
 }

@@ -113,6 +113,10 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 		in.Spec = &own
 	}
 	if err := rt.chooseModel(ctx, agent, m, &in); err != nil {
+		asked := in // for which no model is needed if there is nothing to do
+		if _, idle := agents.Asked(agent, &asked); in.Pipeline == "" && idle != nil {
+			return nil, problem.Refuse(fmt.Errorf("agent %s: %w", agent.Name, idle), shows(in)+" says what it takes")
+		}
 		return nil, err
 	}
 	p := &Plan{Ignored: agents.Ignored(agent), agent: agentDigest(agent), opens: rt.opens(ctx, rt.agentByValue(in), in, r.JobConfig, m)}

@@ -57,6 +57,10 @@ func resolve(a *DynamicAgent, in Input, set *tools.Set, env Env) (t executor.Tas
 	if err := faults(a, set).list.Sort().Err(); err != nil {
 		return t, err
 	}
+	inputs, err := Asked(a, &in)
+	if err != nil {
+		return t, err
+	}
 	sel, err := selectTools(a, in, set, env)
 	if err != nil {
 		return t, err
@@ -99,17 +103,8 @@ func resolve(a *DynamicAgent, in Input, set *tools.Set, env Env) (t executor.Tas
 	if !slices.Contains(Approvals, t.Approve) {
 		return t, fmt.Errorf("approve is %q; it is one of %v", t.Approve, Approvals)
 	}
-	inputs, err := checkInputs(a, in.Inputs)
-	if err != nil {
-		return t, err
-	}
 	if t.Taint = in.Taint; len(in.Inputs) > 0 {
 		t.Taint |= tools.Untrusted
-	}
-	if strings.TrimSpace(in.Prompt) == "" && !anything(inputs) {
-		if in.Prompt = a.DefaultPrompt; in.Prompt == "" {
-			return t, errors.New("there is no prompt; say what to do")
-		}
 	}
 	if sel.own, err = shrinkTools(a, &t, sel.own, set, hints(in.Prompt, inputs)); err != nil {
 		return t, err
@@ -296,6 +291,18 @@ func nothingToCheckText(t *executor.Task) string {
 		}
 	}
 	return strings.Join(slices.Compact(lines), "\n")
+}
+
+// Asked returns the inputs of a request to a, with their defaults, and settles its prompt: the
+// default one where nothing is asked. It fails where there is nothing that a could do.
+func Asked(a *DynamicAgent, in *Input) (map[string]json.RawMessage, error) {
+	inputs, err := checkInputs(a, in.Inputs)
+	if err == nil && strings.TrimSpace(in.Prompt) == "" && !anything(inputs) {
+		if in.Prompt = a.DefaultPrompt; in.Prompt == "" {
+			err = errors.New("there is no prompt; say what to do")
+		}
+	}
+	return inputs, err
 }
 
 // checkInputs checks what was given against what is declared and fills defaults.

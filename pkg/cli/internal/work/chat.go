@@ -40,12 +40,13 @@ type chatCommand struct {
 // bare runs the program without a command: a conversation on a terminal, else a sentence
 // as the prompt. Its flags are adroit chat's.
 func (q *chatCommand) bare(cmd *cobra.Command, e *kit.Env, args []string) error {
+	in, _ := terminal(e)
 	given, resume := false, cmd.Flags().Changed("continue")
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { given = given || f.Changed })
 	switch {
 	case len(args) > 0 && !sentence(args[0]) && (len(args) > 1 || resume || kit.Near(cmd, args[0]) != ""):
 		return kit.Group(cmd, args)
-	case len(args) <= 1 && !given && !Possible(e) && (len(args) == 0 || !sentence(args[0])):
+	case len(args) <= 1 && !given && in == nil && (len(args) == 0 || !sentence(args[0])):
 		return q.piped(cmd, e, args)
 	case len(args) > 0 && !sentence(args[0]):
 		return kit.Group(cmd, args)
