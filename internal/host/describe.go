@@ -84,7 +84,8 @@ func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
 		Sandbox string               `json:"sandbox,omitempty"`
 		Spent   []executor.ModelCost `json:"spent,omitempty"`
 		Text    string               `json:"text"`
-	}{use.Args, r.Failed, r.Refused, r.Sandbox, r.ModelCosts, turn.Excerpt(r.Text)})
+		Diff    string               `json:"diff,omitempty"`
+	}{use.Args, r.Failed, r.Refused, r.Sandbox, r.ModelCosts, turn.Excerpt(r.Text), r.Diff})
 	return text, data
 }
 

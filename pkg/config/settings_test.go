@@ -48,9 +48,9 @@ func TestSectionsNameTheirSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := 0
-	var told []string // what tools say that they need, which doctor and lint look for
+	var needed []string // what tools say that they need, which doctor and lint look for
 	for _, tool := range c.Tools(Program{}) {
-		told = append(told, tool.Secrets...)
+		needed = append(needed, tool.Secrets...)
 	}
 	for _, s := range c.Settings() {
 		if strings.Contains(s.Value, "pa-ss") {
@@ -62,7 +62,7 @@ func TestSectionsNameTheirSecrets(t *testing.T) {
 			if !slices.Contains(section.Secrets(), s.Value) {
 				t.Errorf("%s is %s, which is none of %q", s.Key, s.Value, section.Secrets())
 			}
-			if !slices.Contains(told, s.Value) {
+			if !slices.Contains(needed, s.Value) {
 				t.Errorf("no tool says that it needs %s, of %s", s.Value, s.Key)
 			}
 		}

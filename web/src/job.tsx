@@ -188,7 +188,7 @@ function Body({ s, test }: { s: Step; test?: TestResult }) {
   if (s.kind === "agent" || s.kind === "part") return <><p className="plain">{visible(s.text)}</p>{typeof s.data?.output === "string" && <Code text={visible(s.data.output)} label="Its output" />}{s.data?.summary && <Markdown text={s.data.summary} />}</>;
   if (s.kind !== "tool") return <p className="plain">{visible(s.text)}</p>;
   if (test) return <Tests of={test} />;
-  const diff = edit(a);
+  const diff = s.data?.diff || edit(a);
   if (diff) return <><DiffView text={diff} />{failed(s) && text && <Terminal text={text} />}</>;
   if (typeof a.command === "string") return <><pre className="command" tabIndex={0} role="group" aria-label="The command">{visible(a.command)}</pre>{text && <Terminal text={text} />}</>;
   const rest = Object.entries(a).filter(([k]) => k !== "path");

@@ -29,6 +29,7 @@ type callData struct {
 	Args   json.RawMessage `json:"args"`
 	Failed bool            `json:"failed"`
 	Text   string          `json:"text"`
+	Diff   string          `json:"diff"`
 }
 
 // call shows a finished tool call: a line, and below it the end of a command's
@@ -134,8 +135,8 @@ func (v *Viewer) details(tool, command string, d callData) {
 	case d.Failed && (tool == "run_tests" || tool == "run_check"):
 		v.lines(tail(outputOf(d.Text), maxFailedLines), kit.Dim, "")
 	case !d.Failed:
-		for _, l := range kit.Head(editLines(tool, d.Args), maxDiffLines) {
-			v.lines([]string{l}, kit.DiffStyle(l), "")
+		for _, l := range kit.Head(editLines(tool, d), maxDiffLines) {
+			v.lines([]string{l}, numberedStyle(l), "")
 		}
 	}
 }
@@ -182,9 +183,12 @@ func tail(lines []string, n int) []string {
 	return append([]string{before}, lines[len(lines)-n+1:]...)
 }
 
-// editLines are the lines that an edit takes away and adds, as its arguments have
+// editLines are the lines that an edit takes away and adds, as its diff or its arguments have
 // them; none for a call that is no edit.
-func editLines(tool string, args json.RawMessage) []string {
+func editLines(tool string, d callData) []string {
+	if d.Diff != "" {
+		return numbered(d.Diff)[1:] // the line of the call has the file
+	}
 	type piece struct{ Old, New string }
 	var a struct {
 		piece
@@ -192,7 +196,7 @@ func editLines(tool string, args json.RawMessage) []string {
 		Content       string
 		Patch, Blocks string
 	}
-	if json.Unmarshal(args, &a) != nil {
+	if json.Unmarshal(d.Args, &a) != nil {
 		return nil
 	}
 	switch tool {
@@ -374,9 +378,9 @@ func (v *Viewer) Unfold() string {
 		if command := commandOf(f.name, f.data.Args); command != "" {
 			v.whole(strings.Split("$ "+command, "\n"), kit.Plain)
 		}
-		if diff := editLines(f.name, f.data.Args); len(diff) > 0 && !f.data.Failed {
+		if diff := editLines(f.name, f.data); len(diff) > 0 && !f.data.Failed {
 			for _, l := range kit.Head(diff, maxUnfolded) {
-				v.whole([]string{l}, kit.DiffStyle(l))
+				v.whole([]string{l}, numberedStyle(l))
 			}
 			return
 		}

@@ -135,6 +135,8 @@ func TestWrite(t *testing.T) {
 			t.Errorf("r.Text is %v, want %v: %+v: %+v, %q, %v", r.Text, c.text, c.in, r, got, err)
 		case err != nil:
 			t.Errorf("unexpected error: %+v: %+v, %q, %v", c.in, r, got, err)
+		case strings.Contains(r.Text, " -1") != strings.HasSuffix(r.Diff, "\n-one\n+two\n"):
+			t.Errorf("the diff is %q: %+v", r.Diff, c.in)
 		case string(got) != c.in.Content:
 			t.Errorf("string(got) is %v, want %v: %+v: %+v, %q, %v", string(got), c.in.Content, c.in, r, got, err)
 		}
