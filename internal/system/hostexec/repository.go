@@ -28,6 +28,22 @@ func Repository(dir string) (top string, ok bool) {
 	}
 }
 
+// Branch returns the branch that is checked out in the repository of dir; "" if there is none.
+func Branch(dir string) string {
+	top, ok := Repository(dir)
+	if !ok {
+		return ""
+	}
+	at := filepath.Join(top, ".git")
+	if to, ok := strings.CutPrefix(beginning(at), gitDir); ok { // of a worktree, or a submodule
+		if at = strings.TrimSpace(to); !filepath.IsAbs(at) {
+			at = filepath.Join(top, at)
+		}
+	}
+	_, name, _ := strings.Cut(strings.TrimSpace(beginning(filepath.Join(at, "HEAD"))), "ref: refs/heads/")
+	return name
+}
+
 // isRepository reports whether top has a .git that makes it the repository of dir, a directory
 // below it.
 func isRepository(top, dir string) bool {
@@ -43,19 +59,21 @@ func isRepository(top, dir string) bool {
 		_, err := os.Lstat(filepath.Join(at, "HEAD"))
 		return err == nil
 	}
-	return info.Mode().IsRegular() && namesGitDir(at)
+	return info.Mode().IsRegular() && strings.HasPrefix(beginning(at), gitDir)
 }
 
-// namesGitDir reports whether a file names a git directory.
-func namesGitDir(file string) bool {
+// gitDir begins a file that names a git directory.
+const gitDir = "gitdir:"
+
+// beginning is the beginning of a file; "" if it cannot be read.
+func beginning(file string) string {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return false
+		return ""
 	}
 	defer f.Close()
-	const begins = "gitdir:"
-	b, err := io.ReadAll(io.LimitReader(f, int64(len(begins))))
-	return err == nil && strings.HasPrefix(string(b), begins)
+	b, _ := io.ReadAll(io.LimitReader(f, 4<<10)) // of a directory, nothing
+	return string(b)
 }
 
 // ownerCounts reports whether a file belongs to this user, to the user who called sudo, or to the

@@ -86,3 +86,22 @@ func TestRepository(t *testing.T) {
 		}
 	}
 }
+
+func TestBranch(t *testing.T) {
+	top := t.TempDir()
+	for name, text := range map[string]string{"a/.git/HEAD": "ref: refs/heads/fix/it\n", "a/b/c": "", "tree/.git": "gitdir: ../a/.git/worktrees/tree\n", "a/.git/worktrees/tree/HEAD": "ref: refs/heads/other\n",
+		"detached/.git/HEAD": "5d0536ad\n", "broken/.git": "gitdir: \n", "empty/x": ""} {
+		file := filepath.Join(top, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for dir, want := range map[string]string{"a": "fix/it", "a/b": "fix/it", "tree": "other", "detached": "", "broken": "", "empty": "", "absent": ""} {
+		if got := Branch(filepath.Join(top, dir)); got != want {
+			t.Errorf("%s: %q, want %q", dir, got, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/problem"
@@ -143,8 +144,11 @@ func (s *Session) answerLine(line string) {
 	case s.question.files != nil && line != "":
 		s.early(line)
 	default:
-		s.say(kit.Plain, "     nothing was answered; %s", s.Choices())
-		s.ui.Edit(line) // it may be a message
+		said := ""
+		if line != "" { // not left in the input, before the next answer; Up has it again
+			said = fmt.Sprintf(" by %q", kit.Cut(kit.SanitizeLine(line), 60))
+		}
+		s.say(kit.Plain, "     nothing was answered%s; %s", said, s.Choices())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/system/hostexec"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
@@ -140,14 +141,18 @@ func (s *Session) known(p *adroit.Plan) {
 	s.usual = p.Task.Mode
 }
 
-// With are the agent, and as far as they are known the model, its window and the directory of
-// the conversation.
+// With are the agent, and as far as they are known the model, its window, the directory and the
+// branch of the conversation.
 func (s *Session) With() []string {
 	with := s.with
 	if with == nil {
 		with = []string{s.Request.Model}
 	}
-	return append(append([]string{s.Target}, with...), filepath.Base(s.Dir))
+	dir := filepath.Base(s.Dir)
+	if branch := hostexec.Branch(s.Dir); branch != "" {
+		dir += " (" + branch + ")"
+	}
+	return append(append([]string{s.Target}, with...), dir)
 }
 
 // resume continues a job that was interrupted.
