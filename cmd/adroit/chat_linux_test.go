@@ -357,6 +357,32 @@ func TestChatSilentServer(t *testing.T) {
 	}
 }
 
+// A message to a conversation that another terminal works at is read there, and shown here with
+// what comes of it.
+func TestChatTwice(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"turns.yaml": "turns:\n  - text: One.\n  - calls: [{name: shell, args: {command: while test ! -e go; do sleep 0.05; done}}]\n  - {expect: {contains: from the first}, text: Two.}"})
+	a, left := p.terminal(80, []string{"TERM=xterm"}, "chat", "-m", "script:../turns.yaml")
+	at := a.see(0, "/help")
+	a.write("hello\r")
+	at = a.see(a.see(at, "One."), "/help")
+	b, leftToo := p.terminal(80, []string{"TERM=xterm"}, "chat", "--continue", "-m", "script:../turns.yaml", "--approve", "all", "--sandbox", "off")
+	to := b.see(0, "/help")
+	b.write("wait\r")
+	to = b.see(to, "shell  turn")
+	a.write("from the first\r")
+	at = a.see(at, "wait")
+	if err := os.WriteFile(p.path("repo/go"), nil, 0o600); err != nil {
+		t.Error(err)
+	}
+	at, to = a.see(at, "Two."), b.see(to, "Two.")
+	a.write("\x04")
+	b.write("\x04")
+	if a.see(at, "adroit chat --continue J"); left() != 0 || leftToo() != 0 {
+		t.Error("one did not leave in order")
+	}
+}
+
 // A dumb terminal gets lines, without control sequences.
 func TestChatDumb(t *testing.T) {
 	t.Parallel()

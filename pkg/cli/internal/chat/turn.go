@@ -188,7 +188,7 @@ func (s *Session) runTurn(ctx context.Context, id string, after int64) (*adroit.
 		_, err = job.Start(ctx, adroit.StartOptions{Live: s.Screen.Live})
 	}
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, jobs.ErrHeld): // another process works at it, and reads the message
 		err = job.Follow(s.ctx, adroit.EventOptions{After: after, Live: s.Screen.Live}, "", s.take)
 	case errors.Is(err, jobs.ErrFinal): // it has read the message already
 		err = nil
