@@ -83,6 +83,9 @@ func (f cronField) parse(text string) (bits uint64, err error) {
 		from, to := f.low, f.high
 		if span != "*" {
 			first, last, isSpan := strings.Cut(span, "-")
+			if isSpan && (first == "" || last == "") {
+				first = span // which is refused as it was written
+			}
 			if from, err = f.value(first); err != nil {
 				return 0, err
 			}

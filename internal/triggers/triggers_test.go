@@ -41,9 +41,10 @@ func TestCron(t *testing.T) {
 			t.Errorf("%s after %s: %s, want %s", c.cron, c.after, got, c.next)
 		}
 	}
-	for _, bad := range []string{"", "* * * *", "61 * * * *", "0 0 30 2 *", "*/0 * * * *", "5-1 * * * *", "a * * * *", "* * * * * * *"} {
-		if _, err := parseCron(bad); err == nil {
-			t.Errorf("%q is taken", bad)
+	for bad, why := range map[string]string{"": "five fields", "* * * *": "five fields", "61 * * * *": `minute is "61"`, "0 0 30 2 *": "never comes", "*/0 * * * *": "step", "5-1 * * * *": "ends before", "a * * * *": `minute is "a"`, "* * * * * * *": "five fields",
+		"-1 * * * *": `minute is "-1"`, "0 5- * * *": `hour is "5-"`, "0 0 1,-2 * *": `is "-2"`, "0 0 * - *": `month is "-"`} {
+		if _, err := parseCron(bad); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%q: %v", bad, err)
 		}
 	}
 }
