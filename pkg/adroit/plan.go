@@ -113,11 +113,7 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 		in.Spec = &own
 	}
 	if err := rt.chooseModel(ctx, agent, m, &in); err != nil {
-		asked := in // for which no model is needed if there is nothing to do
-		if _, idle := agents.Asked(agent, &asked); in.Pipeline == "" && idle != nil {
-			return nil, problem.Refuse(fmt.Errorf("agent %s: %w", agent.Name, idle), shows(in)+" says what it takes")
-		}
-		return nil, err
+		return nil, cmp.Or(idle(agent, in), err)
 	}
 	p := &Plan{Ignored: agents.Ignored(agent), agent: agentDigest(agent), opens: rt.opens(ctx, rt.agentByValue(in), in, r.JobConfig, m)}
 	if fetch && !in.Worktree && (p.opens || rt.o.Data != "") { // a worktree is elsewhere
@@ -153,6 +149,14 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 	}
 	p.Input = in
 	return p, nil
+}
+
+// idle returns what a request to an agent lacks for anything to be done: then no model is needed.
+func idle(agent *agents.DynamicAgent, in agents.Input) error {
+	if _, err := agents.Asked(agent, &in); in.Pipeline == "" && err != nil {
+		return problem.Refuse(fmt.Errorf("agent %s: %w", agent.Name, err), shows(in)+" says what it takes")
+	}
+	return nil
 }
 
 // bind binds the request of a plan to what it names.
