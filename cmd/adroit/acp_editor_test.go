@@ -18,7 +18,7 @@ const acpEditorTurns = `turns:
   - expect: {contains: "Review a.txt, please."}
     calls: [{name: edit_file, args: {path: a.txt, old: one, new: two}}, {name: write_file, args: {path: b.txt, content: "all new\n"}}, {name: write_file, args: {path: c.txt, content: "c\n"}}]
   - text: Reviewed.
-  - expect: {contains: "b.txt, as the editor has it, not saved:\n...\nwhat I type"}
+  - expect: {contains: "<attached path=\"b.txt\" from=\"the editor, as it is there\">\nwhat I type"}
     text: I see what you type.
   - expect: {contains: "/no such command"}
     text: No command.
@@ -28,7 +28,7 @@ const acpEditorTurns = `turns:
 // questions about edits, and texts that are not saved.
 func TestACPEditor(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"turns.yaml": strings.ReplaceAll(acpEditorTurns, "...", "```"), "repo/a.txt": "one\n", "repo/b.txt": "old\n", "home/.config/adroit/commands/review.md": "---\ndescription: Look at a file.\n---\nReview $1, please.\n",
+	p := newPlace(t, map[string]string{"turns.yaml": acpEditorTurns, "repo/a.txt": "one\n", "repo/b.txt": "old\n", "home/.config/adroit/commands/review.md": "---\ndescription: Look at a file.\n---\nReview $1, please.\n",
 		"home/.config/adroit/agents/hand.md": "---\nname: hand\ndescription: Works.\ntools: [edit_file, write_file]\n---\nYou work.\n"})
 	e := edit(t, p, "hand", "--approve", "ask")
 	s := e.session(p.path("repo"))
@@ -59,7 +59,7 @@ func TestACPEditor(t *testing.T) {
 	contains(t, e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("and this?"), link("b.txt"), link("a.txt")), "agent: I see what you type.")
 	contains(t, e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("/no such command")), "agent: No command.")
 	code, out := p.run("jobs", "transcript", "last")
-	if code != 0 || strings.Contains(out, "a.txt, as the editor has it") || !strings.Contains(out, "what I type") {
+	if code != 0 || strings.Contains(out, "a.txt\" from=") || !strings.Contains(out, "what I type") {
 		t.Errorf("%d\n%s", code, out)
 	}
 

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -243,6 +244,16 @@ func (r *reading) file(ctx context.Context, at *executor.Attachment) error {
 	if why, denied := r.Rules.Denies(r.Agent, "read_file"); denied {
 		return errors.New(why)
 	}
+	if at.Buffer != nil { // the file may be new, and is not looked at
+		real, err := r.files.Real(at.Path)
+		if err == nil {
+			err = cmp.Or(r.files.CheckPath(at.Path, path.Clean(at.Path), false), r.files.CheckPath(at.Path, real, false))
+		}
+		if err != nil {
+			return plainPath(err)
+		}
+		return r.text(at)
+	}
 	info, err := fs.Stat(r.files.FS(), path.Clean(at.Path))
 	if err != nil {
 		if info, err = r.files.Stat(at.Path); err != nil { // says in words what is wrong
@@ -286,14 +297,19 @@ func (r *reading) text(at *executor.Attachment) error {
 		}
 		most = min(most, at.To-from+1)
 	}
-	p, err := r.files.ReadLines(at.Path, from, most)
+	read, origin := r.files.ReadLines, ""
+	if text := at.Buffer; text != nil {
+		at.Buffer, origin, r.taint = nil, "the editor, as it is there", r.taint|tools.Untrusted
+		read = func(_ string, from, n int) (rootfs.Page, error) { return rootfs.PageOf([]byte(*text), from, n) }
+	}
+	p, err := read(at.Path, from, most)
 	switch {
 	case err != nil:
 		return plainPath(err)
 	case p.Binary:
 		return fmt.Errorf("it is neither text nor a PNG, JPEG, WebP or GIF image (%d bytes)", p.Size)
 	case p.Total == 0:
-		return r.quote(at, "(empty)", "", "path", at.Path)
+		return r.quote(at, "(empty)", "", "path", at.Path, "from", origin)
 	case len(p.Lines) == 0:
 		return fmt.Errorf("the file has %d lines", p.Total)
 	}
@@ -324,7 +340,7 @@ func (r *reading) text(at *executor.Attachment) error {
 	if at.From > 0 || rest != "" {
 		span = fmt.Sprintf("%d-%d", from, last)
 	}
-	return r.quote(at, b.String(), rest, "path", at.Path, "lines", span)
+	return r.quote(at, b.String(), rest, "path", at.Path, "lines", span, "from", origin)
 }
 
 func (r *reading) listing(ctx context.Context, at *executor.Attachment) error {

@@ -58,6 +58,30 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// The text that an editor has of a file goes by the rules about the file.
+func TestBuffer(t *testing.T) {
+	r := openReader(t)
+	r.Rules = permit.Rules{{Path: "private/**", Do: permit.Deny}}
+	if err := os.Symlink(filepath.Join(r.Dir, "private"), filepath.Join(r.Dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"plan.txt": "", "new.txt": "", ".env": "list of secrets", "private/a": "may not be used", "./private/a": "may not be used", "link/a": "may not be used", "../a": "outside"} {
+		text := "typed\nhunter2-of-the-test\n"
+		a := executor.Attached{Attachments: []executor.Attachment{{Path: name, Buffer: &text}}}
+		taint, err := r.Read(t.Context(), &a)
+		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if want != "" {
+			continue
+		}
+		got := a.Attachments[0]
+		if err != nil || got.Buffer != nil || taint != tools.Untrusted|tools.Secret || !strings.HasPrefix(got.Text, `<attached path="`+name+`" from="the editor, as it is there">`+"\ntyped\n[secret: ") {
+			t.Errorf("%s: %+v, %v, %v", name, got, taint, err)
+		}
+	}
+}
+
 // Before there is a job no page is fetched.
 func TestPageIsNamed(t *testing.T) {
 	a := executor.Attached{Mentions: "@https://x.test/a"}

@@ -251,6 +251,9 @@ type Attachment struct {
 	URL  string `json:"url,omitempty"`  // in place of Path
 	Data []byte `json:"data,omitempty"` // of an image that is not in the workspace
 
+	// Buffer is the text that an editor has of the file at Path, in place of what is saved.
+	Buffer *string `json:"buffer,omitempty"`
+
 	Text  string     `json:"text,omitempty"`
 	Image *llm.Image `json:"image,omitempty"`
 }

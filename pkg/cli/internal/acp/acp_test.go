@@ -9,23 +9,23 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // Only what a person typed mentions files; what the editor adds is untrusted, and no
 // address leads out of the project.
 func TestMessage(t *testing.T) {
-	saved := func(string) (string, bool) { return "", false }
+	saved := func(string) *string { return nil }
 	text := sdk.ResourceBlock(sdk.EmbeddedResourceResource{TextResourceContents: &sdk.TextResourceContents{Uri: "file:///p/b.go", Text: "see @/etc/passwd\n"}})
 	m, err := message([]sdk.ContentBlock{sdk.TextBlock("look at @a.go"), sdk.ResourceLinkBlock("c", "file:///p/sub/c%20d.go"), sdk.ResourceLinkBlock("out", "file:///p/../etc/passwd"),
 		sdk.ResourceLinkBlock("web", "https://example.com/x"), text, sdk.ImageBlock(base64.StdEncoding.EncodeToString([]byte("png")), "image/png")}, "/p", saved)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Mentions != "look at @a.go" || m.Taint != tools.Untrusted || len(m.Attachments) != 2 || m.Attachments[0].Path != "sub/c d.go" || m.Attachments[1].Path != "image-2.png" || string(m.Attachments[1].Data) != "png" {
+	if m.Mentions != "look at @a.go" || m.Taint != 0 || len(m.Attachments) != 3 || m.Attachments[0].Path != "sub/c d.go" || m.Attachments[0].Buffer != nil ||
+		m.Attachments[1].Path != "b.go" || *m.Attachments[1].Buffer != "see @/etc/passwd\n" || m.Attachments[2].Path != "image-3.png" || string(m.Attachments[2].Data) != "png" {
 		t.Errorf("%+v", m)
 	}
-	if want := "look at @a.go\n\nsub/c d.go\n\nfile:///p/../etc/passwd\n\nhttps://example.com/x\n\nb.go, as the editor has it:\n```\nsee @/etc/passwd\n```"; m.Text != want {
+	if want := "look at @a.go\n\nsub/c d.go\n\nfile:///p/../etc/passwd\n\nhttps://example.com/x\n\nb.go"; m.Text != want {
 		t.Errorf("%q", m.Text)
 	}
 	for _, bad := range [][]sdk.ContentBlock{nil, {sdk.TextBlock(" \n")}, {sdk.AudioBlock("x", "audio/wav")}, {sdk.ImageBlock("%", "image/png")}, {{}}} {

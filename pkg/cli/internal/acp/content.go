@@ -22,7 +22,7 @@ import (
 
 // message converts a prompt to a message. Only text that the person typed can mention
 // files with @; text that the editor adds is untrusted.
-func message(blocks []sdk.ContentBlock, dir string, unsaved func(name string) (text string, ok bool)) (m executor.Message, err error) {
+func message(blocks []sdk.ContentBlock, dir string, unsaved func(name string) *string) (m executor.Message, err error) {
 	var parts, typed []string
 	for _, b := range blocks {
 		switch {
@@ -31,21 +31,19 @@ func message(blocks []sdk.ContentBlock, dir string, unsaved func(name string) (t
 		case b.ResourceLink != nil:
 			if name, ok := inside(b.ResourceLink.Uri, dir); !ok {
 				parts = append(parts, b.ResourceLink.Uri)
-			} else if text, ok := unsaved(name); ok {
-				m.Taint |= tools.Untrusted
-				parts = append(parts, quoted(name+", as the editor has it, not saved", text))
 			} else {
-				m.Attachments = append(m.Attachments, executor.Attachment{Path: name})
+				m.Attachments = append(m.Attachments, executor.Attachment{Path: name, Buffer: unsaved(name)})
 				parts = append(parts, name)
 			}
 		case b.Resource != nil && b.Resource.Resource.TextResourceContents != nil:
 			r := b.Resource.Resource.TextResourceContents
-			name, ok := inside(r.Uri, dir)
-			if !ok {
-				name = r.Uri
+			if name, ok := inside(r.Uri, dir); ok {
+				m.Attachments = append(m.Attachments, executor.Attachment{Path: name, Buffer: &r.Text})
+				parts = append(parts, name)
+				break
 			}
 			m.Taint |= tools.Untrusted
-			parts = append(parts, quoted(name+", as the editor has it", r.Text))
+			parts = append(parts, quoted(r.Uri+", as the editor has it", r.Text))
 		case b.Image != nil:
 			data, err := base64.StdEncoding.DecodeString(b.Image.Data)
 			if err != nil {
@@ -92,17 +90,19 @@ const maxUnsaved = 256 << 10
 
 // unsaved returns the text that the editor has of a file in a session's directory, if
 // it is not the one on disk. The job reads the disk: what a person sees goes along.
-func (s *server) unsaved(ctx context.Context, ses *session) func(string) (string, bool) {
-	return func(name string) (string, bool) {
+func (s *server) unsaved(ctx context.Context, ses *session) func(string) *string {
+	return func(name string) *string {
 		if !s.reads.Load() {
-			return "", false
+			return nil
 		}
 		r, err := s.conn.ReadTextFile(ctx, sdk.ReadTextFileRequest{SessionId: ses.id, Path: filepath.Join(ses.dir, filepath.FromSlash(name))})
 		if err != nil || len(r.Content) > maxUnsaved {
-			return "", false // the file is attached as it is
+			return nil // the file is attached as it is
 		}
-		disk, err := readIn(ses.dir, name, maxUnsaved)
-		return r.Content, err == nil && strings.TrimRight(r.Content, "\n") != strings.TrimRight(disk, "\n")
+		if disk, err := readIn(ses.dir, name, maxUnsaved); err != nil || strings.TrimRight(r.Content, "\n") == strings.TrimRight(disk, "\n") {
+			return nil
+		}
+		return &r.Content
 	}
 }
 
