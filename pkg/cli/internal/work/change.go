@@ -60,14 +60,21 @@ func (q *prFlags) read(ctx context.Context, e *kit.Env, dir string) (*change, er
 	if ch.tree, err = q.snapshot(ctx, g, root); err != nil {
 		return nil, err
 	}
-	if err := ch.compare(ctx, g); err != nil {
+	conf, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	if err := ch.compare(ctx, g, g.WithGuard(visible(conf))); err != nil {
 		return nil, err
 	}
 	if err := ch.check(ctx, e, g); err != nil {
 		return nil, err
 	}
-	if ch.diff == "" {
+	if ch.stat == "" {
 		return nil, kit.Usagef("git add what it is to have, or --all", "there is nothing to open a pull request for: %s has no change that %s does not have", ch.branch, ch.base)
+	}
+	if ch.diff == "" || ch.tree != "" && ch.uncommitted == "" {
+		return nil, kit.Usagef("write them yourself: git commit, gh pr create", "no model is shown what changes: it is on the list of secrets, or a rule denies it")
 	}
 	return ch, nil
 }
@@ -219,8 +226,8 @@ func (q *prFlags) what() []string {
 	return specs
 }
 
-// compare reads the change against its base.
-func (ch *change) compare(ctx context.Context, g *git.Repo) (err error) {
+// compare reads the change against its base: with shown what a model is given.
+func (ch *change) compare(ctx context.Context, g, shown *git.Repo) (err error) {
 	base := "refs/remotes/" + origin + "/" + ch.base
 	if _, err := g.ResolveCommit(ctx, base); err != nil {
 		return kit.Usagef("git fetch origin gets it, if it exists", "%s is not known here as a branch of origin", ch.base)
@@ -230,14 +237,14 @@ func (ch *change) compare(ctx context.Context, g *git.Repo) (err error) {
 	}
 	to := ch.tree
 	to = cmp.Or(to, tip)
-	if ch.diff, err = g.Diff(ctx, git.DiffOptions{From: ch.from, To: to}); err != nil {
+	if ch.diff, err = shown.Diff(ctx, git.DiffOptions{From: ch.from, To: to}); err != nil {
 		return err
 	}
 	if ch.stat, err = g.Diff(ctx, git.DiffOptions{From: ch.from, To: to, Stat: true}); err != nil {
 		return err
 	}
 	if ch.tree != "" {
-		if ch.uncommitted, err = g.Diff(ctx, git.DiffOptions{From: tip, To: ch.tree}); err != nil {
+		if ch.uncommitted, err = shown.Diff(ctx, git.DiffOptions{From: tip, To: ch.tree}); err != nil {
 			return err
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/cli/internal/show"
 	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/workspace"
 	"github.com/spf13/cobra"
@@ -272,19 +273,20 @@ func readStaged(ctx context.Context, e *kit.Env, dir string) (s staged, err erro
 	if err != nil {
 		return s, err
 	}
-	names := conf.Names()
+	names, shown := conf.Names(), visible(conf)
 	g, done := open(dir, names)
 	s.root, err = g.Root(ctx)
 	if err = errors.Join(err, done()); err != nil {
 		return s, repositoryError(ctx, dir, err)
 	}
 	g, done = open(s.root, names)
+	g = g.WithGuard(shown)
 	defer func() { err = errors.Join(err, done()) }()
 	status, err := g.Status(ctx)
 	if err != nil {
 		return s, repositoryError(ctx, s.root, err)
 	}
-	if err := check(e, status, names); err != nil {
+	if err := check(e, status, shown); err != nil {
 		return s, err
 	}
 	// Before a model is asked: git would refuse the commit.
@@ -297,7 +299,7 @@ func readStaged(ctx context.Context, e *kit.Env, dir string) (s staged, err erro
 		return s, err
 	}
 	if s.diff == "" {
-		return s, kit.Usagef("write the message yourself: git commit", "all that is staged is on the list of secrets, which no model is shown")
+		return s, kit.Usagef("write the message yourself: git commit", "no model is shown what is staged: it is on the list of secrets, or a rule denies it")
 	}
 	if status.Commit == "" {
 		return s, nil // there are no subjects before the first commit
@@ -316,16 +318,27 @@ func open(dir string, names *workspace.DenyList) (g *git.Repo, done func() error
 	return git.New(ex), ex.Close
 }
 
+// visible judges which files the models may be shown that write for git: the list of names
+// and the rules about paths decide, as for a file that is attached.
+func visible(conf *config.Config) *workspace.Files {
+	rules := permit.Rules(conf.Permissions)
+	return new(workspace.Files).WithDenyList(conf.Names()).WithGuard(func(name string, _ bool) string {
+		return cmp.Or(rules.Bars(writer, "read_file", name), rules.Bars(describer, "read_file", name))
+	})
+}
+
 // check refuses an index that cannot be committed, and notes what is committed
 // that the model does not see.
-func check(e *kit.Env, status *git.Status, names *workspace.DenyList) error {
+func check(e *kit.Env, status *git.Status, shown *workspace.Files) error {
 	any := false
 	for _, entry := range status.Entries {
 		if entry.Conflict {
 			return kit.Usagef("resolve it and git add it", "%s is in conflict", entry.Path)
 		}
-		if entry.Index != "" && entry.Index != "D" && names.NameError(entry.Path) != nil {
-			e.Warn("%s is on the list of secrets: the model does not see it, but it is staged and will be committed", entry.Path)
+		if entry.Index != "" && entry.Index != "D" {
+			if hidden, ok := errors.AsType[*rootfs.PathError](shown.CheckPath(entry.Path, entry.Path, false)); ok {
+				e.Warn("%s %s: the model does not see it, but it is staged and will be committed", hidden.Name, hidden.Reason)
+			}
 		}
 		any = any || entry.Index != ""
 	}
