@@ -197,11 +197,33 @@ func (m *machine) look(s string, i int, final bool, list []entry, replace func(s
 			replace(e.rule.kind, v.n, v.rest)
 			return yes
 		case m.due == 0:
-			m.due, m.late, m.kind = i+v.from, v, e.rule.kind
+			kind, a := e.rule.kind, no
+			if kind == byName {
+				kind, a = m.known(rest[v.from:], final)
+			}
+			if a == more {
+				return more
+			}
+			m.due, m.late, m.kind = i+v.from, v, kind
 			return no // what stands before it is judged as ever
 		}
 	}
 	return no
+}
+
+// known returns the kind of the known value with which s begins, else [byName]: what is known
+// is more than named like a secret.
+func (m *machine) known(s string, final bool) (string, answer) {
+	for _, e := range m.at[pair(s[0], s[1])] {
+		switch {
+		case e.rule != nil:
+		case strings.HasPrefix(s, e.lit):
+			return e.kind, yes
+		case !final && strings.HasPrefix(e.lit, s):
+			return "", more
+		}
+	}
+	return byName, no
 }
 
 func (m *machine) allowed(rest string, v verdict) bool {

@@ -229,7 +229,7 @@ func TestNil(t *testing.T) {
 func corpus() []string {
 	all := []string{ghToken, slack, awsKey, openai, jwt, pem, "postgres://app:s3cr3t!@db", `api_key: "q8Zt3LmN0pXr7Kd2"`,
 		"Bearer abcdefgh12345678.xyz", "Zebra-Crossing-77", "WmVicmEtQ3Jvc3NpbmctNzc=", "secret_token_Zebra-Crossing-77 = q8Zt3LmN0pXr7Kd2",
-		"password", "token = ", "-----BEGIN OPENSSH PRIVATE KEY-----", "://", "eyJhbGciOiJIUzI1NiJ9.", "sk-", "Zebra-", "plain words\n", "\x00\xff", "é"}
+		"password", "token = ", "API_KEY=Zebra-Crossing-77", `token: "Zebra-Crossing-7`, "-----BEGIN OPENSSH PRIVATE KEY-----", "://", "eyJhbGciOiJIUzI1NiJ9.", "sk-", "Zebra-", "plain words\n", "\x00\xff", "é"}
 	out := append([]string{strings.Join(all, "\n"), strings.Join(all, "")}, all...)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -241,6 +241,15 @@ func corpus() []string {
 		out = append(out, b.String())
 	}
 	return out
+}
+
+// A value that is known keeps its kind where its name would show it as well: only so is it sure.
+func TestKnownBehindName(t *testing.T) {
+	for _, text := range []string{"MY_TOKEN=Zebra-Crossing-77", `"password": "Zebra-Crossing-77"`, "api_key: Zebra-Crossing-77 # mine", "--token Zebra-Crossing-77", "TOKEN=Zebra-Crossing-77-and-more-of-it"} {
+		if got, _ := known().String(text); !strings.Contains(got, "[secret: MY_TOKEN]") || !Sure(got) {
+			t.Errorf("%q gave %q", text, got)
+		}
+	}
 }
 
 // cut writes text to w in pieces of the given sizes, over and over.
