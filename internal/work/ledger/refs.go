@@ -181,6 +181,9 @@ func (b *log) readPacked(common int, s *refState, keep bool) error {
 		if err != nil {
 			return err
 		}
+		if !Packed(data) {
+			return errors.New("packed-refs has a line that git does not read")
+		}
 		p = &packedRefs{stamp: stamp, digest: rootfs.Digest(data), values: parsePacked(data)}
 		if keep {
 			if err := b.Store(data); err != nil {
@@ -198,6 +201,19 @@ func (b *log) readPacked(common int, s *refState, keep bool) error {
 	}
 	s.Packed, s.packed = p.digest, p.values
 	return nil
+}
+
+// Packed reports whether git can read the file of packed references: it refuses to do anything with one that has
+// another line.
+func Packed(data []byte) bool {
+	for line := range bytes.Lines(data) {
+		id, name, ok := bytes.Cut(bytes.TrimPrefix(line, []byte("^")), []byte(" "))
+		peeled := line[0] == '^' && !ok && isID(strings.TrimSuffix(string(id), "\n"))
+		if line[len(line)-1] != '\n' || !bytes.HasPrefix(line, []byte("# pack-refs with:")) && !peeled && (!isID(string(id)) || !bytes.HasPrefix(name, []byte("refs/"))) {
+			return false
+		}
+	}
+	return true
 }
 
 func parsePacked(data []byte) map[string]string {

@@ -59,7 +59,7 @@ func (c *runnerSandbox) keepStore(p *protection, id rootfs.ID, h *heldStore, fir
 		h.gitStore = openStore(fmt.Sprintf("%s-objects-%x", c.removed.dir, sha256.Sum256([]byte(h.at)))[:len(c.removed.dir)+25])
 		h.made = !first
 		if len(h.files) > 0 {
-			_, _ = h.restore(h.fd) // what a command took away whose process was killed
+			_, _, _ = h.restore(h.fd) // what a command took away whose process was killed
 		}
 	}
 	if !rootfs.IsGitDir(h.fd) {
@@ -100,13 +100,18 @@ func (c *check) restoreStores(removed bool) {
 				continue
 			}
 		}
-		back, err := h.restore(fd)
+		back, written, err := h.restore(fd)
 		if removed {
 			unix.Close(fd)
 		}
 		if err != nil {
 			c.Note("what was removed from %s while the command ran could not be put back: %v", h.at, err)
 			c.lost = append(c.lost, "history of "+h.at+" was removed while a command ran, and could not be put back")
+		}
+		if len(written) > 0 {
+			what := fmt.Sprintf("%d files of objects of %s, such as %s", len(written), h.at, written[0])
+			c.Note("the command wrote to %s, which git never does; they cannot be put back, and git fsck shows what is lost", what)
+			c.lost = append(c.lost, "written to while a command ran, and not put back: "+what)
 		}
 		if len(back) > 0 {
 			what := strings.Join(back, ", ")

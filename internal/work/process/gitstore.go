@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
 // Git never removes these from a repository, and without one of them there is none.
@@ -31,13 +32,13 @@ const maxStore = 200_000
 // never change, so a second link to each keeps them: git may repack them, but no object is lost
 // when a command has ended.
 type gitStore struct {
-	links string                     // the directory of the links
-	files map[string]map[string]bool // by directory below objects: names that have a link, or should
-	small map[string]*smallNode      // what else there is, as far as it is small
-	seen  map[string]*objectDir      // directories as they were listed last
-	kept  map[string]*objectDir      // of them, those whose files are just those in files
-	users atomic.Int32               // commands that run
-	made  bool                       // by a command of this job
+	links string                 // the directory of the links
+	files map[string]objectFiles // by directory below objects: those that have a link, or should
+	small map[string]*smallNode  // what else there is, as far as it is small
+	seen  map[string]*objectDir  // directories as they were listed last
+	kept  map[string]*objectDir  // of them, those whose files are just those in files
+	users atomic.Int32           // commands that run
+	made  bool                   // by a command of this job
 }
 
 // An objectDir is a directory of files of objects. One that has not changed is not listed again.
@@ -45,8 +46,18 @@ type objectDir struct {
 	id      rootfs.ID
 	changed unix.Timespec
 	settled bool // a change after it was listed has another time
-	files   map[string]bool
+	files   objectFiles
 }
+
+// An objectFile is a file of objects as it was seen last. Git replaces it by another that holds the
+// same, or sets its times.
+type objectFile struct {
+	ino  uint64
+	size int64
+}
+
+// objectFiles are the files of a directory by name.
+type objectFiles map[string]objectFile
 
 // settling is the age of a change after which any later change has another time.
 const settling = time.Second
@@ -69,12 +80,13 @@ func (g *gitStore) keep(fd int) {
 		defer unix.Close(to)
 	}
 	for dir, files := range g.files {
-		if d := now[dir]; shared || d != nil && d == g.kept[dir] {
+		d := now[dir]
+		if shared || d != nil && d == g.kept[dir] {
 			continue
 		}
-		for name := range files {
-			if at := path.Join(dir, name); !now.has(at) {
-				_ = os.Remove(g.at(at)) // git has packed it otherwise
+		for name, was := range files {
+			if at := path.Join(dir, name); !now.has(at) || d.files[name].ino != was.ino {
+				_ = os.Remove(g.at(at)) // git has packed it otherwise, or written it anew
 				delete(files, name)
 			}
 		}
@@ -84,15 +96,18 @@ func (g *gitStore) keep(fd int) {
 			continue
 		}
 		if g.files[dir] == nil {
-			g.files[dir] = map[string]bool{}
+			g.files[dir] = objectFiles{}
 		}
-		for name := range d.files {
-			if !g.files[dir][name] && (n <= maxStore || dir == "pack") && err == nil {
+		for name, is := range d.files {
+			was, known := g.files[dir][name]
+			if !known && (n <= maxStore || dir == "pack") && err == nil {
 				g.link(fd, path.Join(dir, name), to)
 			}
-			g.files[dir][name] = true // without a link, that it is gone can be said
+			if !known || was.ino == is.ino && !shared {
+				g.files[dir][name] = is // without a link, that it is gone can be said
+			}
 		}
-		if delete(g.kept, dir); len(g.files[dir]) == len(d.files) {
+		if delete(g.kept, dir); maps.Equal(g.files[dir], d.files) {
 			g.kept[dir] = d
 		}
 	}
@@ -167,14 +182,20 @@ func (g *gitStore) copyIndex(fd int, name string) error {
 
 // openStore has the links that are there: nothing, unless a process was killed.
 func openStore(links string) *gitStore {
-	g := &gitStore{links: links, files: map[string]map[string]bool{}, kept: map[string]*objectDir{}}
-	entries, _ := os.ReadDir(links)
+	g := &gitStore{links: links, files: map[string]objectFiles{}, kept: map[string]*objectDir{}}
+	fd, err := unix.Open(links, rootfs.PathOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return g
+	}
+	defer unix.Close(fd)
+	entries, _ := rootfs.ListAt(fd)
 	for _, e := range entries {
-		if dir, name, ok := strings.Cut(e.Name(), "-"); ok {
+		dir, name, ok := strings.Cut(e.Name(), "-")
+		if st, err := rootfs.StatAt(fd, e.Name()); ok && err == nil {
 			if g.files[dir] == nil {
-				g.files[dir] = map[string]bool{}
+				g.files[dir] = objectFiles{}
 			}
-			g.files[dir][name] = true
+			g.files[dir][name] = objectFile{st.Ino, st.Size}
 		}
 	}
 	return g
@@ -206,7 +227,11 @@ type objectDirs map[string]*objectDir
 
 func (o objectDirs) has(name string) bool {
 	d := o[path.Dir(name)]
-	return d != nil && d.files[path.Base(name)]
+	if d == nil {
+		return false
+	}
+	_, ok := d.files[path.Base(name)]
+	return ok
 }
 
 // list has the files of objects of a repository, and how many there are.
@@ -231,7 +256,7 @@ func (g *gitStore) list(fd int) (out objectDirs, n int) {
 		}
 		d := g.seen[name]
 		if d == nil || !d.settled || d.id != rootfs.FileID(&st) || d.changed != st.Ctim {
-			d = &objectDir{rootfs.FileID(&st), st.Ctim, settled(began, st.Ctim), objectFiles(objects, name)}
+			d = &objectDir{rootfs.FileID(&st), st.Ctim, settled(began, st.Ctim), listObjects(objects, name)}
 		}
 		out[name] = d
 		n += len(d.files)
@@ -239,9 +264,9 @@ func (g *gitStore) list(fd int) (out objectDirs, n int) {
 	return out, n
 }
 
-// objectFiles has the names of files of objects in a directory.
-func objectFiles(objects int, name string) map[string]bool {
-	out := map[string]bool{}
+// listObjects has the files of objects in a directory.
+func listObjects(objects int, name string) objectFiles {
+	out := objectFiles{}
 	sub, err := rootfs.OpenDirAt(objects, name)
 	if err != nil {
 		return out
@@ -250,7 +275,9 @@ func objectFiles(objects int, name string) map[string]bool {
 	entries, _ := rootfs.ListAt(sub)
 	for _, e := range entries {
 		if e.Type().IsRegular() && (name != "pack" && hexName(e.Name()) || strings.HasPrefix(e.Name(), "pack-")) {
-			out[e.Name()] = true
+			if st, err := rootfs.StatAt(sub, e.Name()); err == nil {
+				out[e.Name()] = objectFile{st.Ino, st.Size}
+			}
 		}
 	}
 	return out
@@ -269,8 +296,9 @@ func openLinks(dir string) (int, error) {
 }
 
 // restore restores into an open git directory the files that git itself never removes, and the
-// files of objects that are in no other file now. It returns them in words.
-func (g *gitStore) restore(fd int) (back []string, err error) {
+// files of objects that are in no other file now. It returns them in words, and the files of
+// objects that were written to, of which nothing is kept.
+func (g *gitStore) restore(fd int) (back, written []string, err error) {
 	names := slices.Clone(storeNeeds)
 	for with, name := range map[string]string{"refs": "packed-refs", "HEAD": "index"} {
 		if _, err := rootfs.StatAt(fd, with); err != nil {
@@ -284,25 +312,88 @@ func (g *gitStore) restore(fd int) (back []string, err error) {
 			continue
 		}
 		if werr := n.write(fd, name); werr != nil {
-			return back, werr
+			return back, nil, werr
 		}
 		back = append(back, name)
 	}
-	missing := g.missing(fd)
-	if len(missing) == 0 {
-		return back, nil
+	if n := g.small["packed-refs"]; n != nil && ledger.Packed(n.Data) {
+		if b, err := rootfs.ReadAt(fd, "packed-refs", maxBackup); err == nil && !ledger.Packed(b) { // no git reads it
+			if err := errors.Join(rootfs.RemoveAt(fd, "packed-refs"), n.write(fd, "packed-refs")); err != nil {
+				return back, nil, err
+			}
+			back = append(back, "packed-refs")
+		}
 	}
 	links, err := openLinks(g.links)
 	if err != nil {
-		return back, err
+		return back, nil, err
 	}
 	defer unix.Close(links)
+	missing := g.missing(fd)
+	replaced, written := g.damaged(fd, links)
+	if missing = append(missing, replaced...); len(missing) == 0 {
+		return back, written, nil
+	}
 	for _, name := range missing {
 		if err := putBack(fd, name, links, filepath.Base(g.at(name))); err != nil {
-			return back, err
+			return back, written, err
 		}
 	}
-	return append(back, fmt.Sprintf("%d files of objects", len(missing))), nil
+	return append(back, fmt.Sprintf("%d files of objects", len(missing))), written, nil
+}
+
+// maxDamaged bounds how many single objects are looked at after each command, also in directories that
+// seem unchanged.
+const maxDamaged = 8192
+
+// damaged has the files of objects that hold something else than before: those in place of which
+// there is another, and those that were written to.
+func (g *gitStore) damaged(fd, links int) (replaced, written []string) {
+	objects, err := rootfs.OpenDirAt(fd, "objects")
+	if err != nil {
+		return nil, nil
+	}
+	defer unix.Close(objects)
+	n := 0
+	for _, files := range g.files {
+		n += len(files)
+	}
+	for dir, files := range g.files {
+		sub, err := rootfs.OpenDirAt(objects, dir)
+		if err != nil || dir != "pack" && n > maxDamaged && g.seen[dir] == g.kept[dir] {
+			continue
+		}
+		for name, was := range files {
+			if e := path.Ext(name); dir == "pack" && e != ".pack" && e != ".idx" {
+				continue
+			}
+			at := path.Join(dir, name)
+			st, err := rootfs.StatAt(sub, name)
+			is := objectFile{st.Ino, st.Size}
+			if err != nil || is == was {
+				continue
+			}
+			kept, err := rootfs.StatAt(links, filepath.Base(g.at(at)))
+			switch intact := err == nil && kept.Size == was.size; {
+			case is.ino == was.ino || !intact && is.size != was.size:
+				written, files[name] = append(written, "objects/"+at), is
+			case intact && (is.size != was.size || !sameContent(sub, name, links, filepath.Base(g.at(at)))):
+				replaced = append(replaced, at)
+			}
+		}
+		unix.Close(sub)
+	}
+	slices.Sort(replaced)
+	slices.Sort(written)
+	return replaced, written
+}
+
+// sameContent compares two files of one size. Of those too large to be read the size decides.
+func sameContent(dir int, name string, other int, to string) bool {
+	a, aerr := rootfs.ReadAt(dir, name, maxCopied)
+	b, berr := rootfs.ReadAt(other, to, maxCopied)
+	var large *rootfs.TooLargeError
+	return errors.As(aerr, &large) || aerr == nil && berr == nil && bytes.Equal(a, b)
 }
 
 // putBack gives a kept file its name below objects.
@@ -327,7 +418,10 @@ func putBack(fd int, name string, links int, from string) error {
 	if err := rootfs.LinkFile(f, dir, path.Base(name)); !errors.Is(err, unix.EEXIST) {
 		return err
 	}
-	return nil
+	if err := rootfs.RemoveAt(dir, path.Base(name)); err != nil {
+		return err
+	}
+	return rootfs.LinkFile(f, dir, path.Base(name))
 }
 
 // missing has the files that are gone, and have an object that no file has now.

@@ -55,6 +55,12 @@ func TestHistoryStays(t *testing.T) {
 			{"rm .git/HEAD .git/index", "HEAD, index"},
 			{"rm -rf .git 2>/dev/null; true", "history of the repository"},
 			{"mv .git/objects gone; rm -rf gone", "files of objects"},
+			{"for f in .git/objects/??/* .git/objects/pack/*; do echo junk >x; mv -f x $f; done", "files of objects"},
+			{"for f in .git/objects/??/* .git/objects/pack/*.pack; do tr x y <$f >x; mv -f x $f; done", "files of objects"},
+			{"rm -f .git/objects/pack/*.pack; mkdir .git/objects/pack/$(basename .git/objects/pack/*.idx .idx).pack", "files of objects"},
+			{"echo junk >>.git/packed-refs", "packed-refs"},
+			{"sed -i s/pack-refs/x/ .git/packed-refs", "packed-refs"},
+			{"cp .git/objects/pack/*.pack x; mv -f x .git/objects/pack/*.pack; git repack -adfq", ""},
 			{"git gc -q --prune=now; git repack -adq; git pack-refs --all", ""},
 			{"git prune; git checkout -q topic; git checkout -q main", ""},
 		} {
@@ -77,6 +83,25 @@ func TestHistoryStays(t *testing.T) {
 					t.Errorf("it says %q, want %q", o.Note, c.says)
 				}
 			})
+		}
+	})
+}
+
+// Nothing is kept of files that a command writes to, so they are named: once.
+func TestHistoryThatIsWrittenTo(t *testing.T) {
+	t.Parallel()
+	levels(t, func(t *testing.T, level sandbox.Level) {
+		t.Parallel()
+		r, dir := cellmate(t, SandboxOptions{Level: level})
+		history(t, dir)
+		for _, files := range []string{"??/*", "pack/*.pack"} {
+			o := did(t, r, "chmod u+w .git/objects/"+files+"; for f in .git/objects/"+files+"; do echo junk >>$f; done", 0, "")
+			if !strings.Contains(o.Note, "files of objects of "+dir+"/.git, such as objects/") || !strings.Contains(o.Note, "cannot be put back") {
+				t.Errorf("it says %q", o.Note)
+			}
+			if o := did(t, r, "true", 0, ""); o.Note != "" {
+				t.Errorf("afterwards it says %q", o.Note)
+			}
 		}
 	})
 }
