@@ -322,7 +322,7 @@ func (rt *Runtime) precheck(ctx context.Context, c ToolCall, u *turn.Unchecked) 
 			return nil, fmt.Errorf("%s was not run: the check %s must pass first: %w", c.Name, check.Tool, err)
 		}
 		if r.Failed && r.Inconclusive != tools.NothingToCheck {
-			r.Result = tools.Result{Failed: true, Text: fmt.Sprintf("%s was not run: the check %s must pass first on what it makes visible to others, and it has not:\n%s", c.Name, check.Tool, r.Text)}
+			r.Result = tools.Result{Failed: true, Text: fmt.Sprintf("%s was not run: the check %s must pass first on what it makes visible to others, and it has not:\n%s", c.Name, check.Tool, cmp.Or(r.Text, "it says nothing more"))}
 			return r, nil
 		}
 	}

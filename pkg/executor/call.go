@@ -111,8 +111,8 @@ func precheck(r *flow.Run, t *Task, s *State, now callContext, tool string, raw 
 		now.taint |= sum.Taint
 		now.rules = append(slices.Clip(now.rules), reply.rules...)
 		if reply.Failed && reply.Inconclusive != tools.NothingToCheck {
-			no = fmt.Sprintf("%s was not run: the check %s must pass first on what it makes visible to others, and it has not:\n%s", tool, check.Tool, reply.Text)
-			return no, "", r.Note("%s", spelling.FirstLine(no))
+			no = fmt.Sprintf("%s was not run: the check %s must pass first on what it makes visible to others, and it has not:\n%s", tool, check.Tool, cmp.Or(reply.Text, "it says nothing more"))
+			return no, "", r.Note("%s", strings.TrimSuffix(spelling.FirstLine(no), ":"))
 		}
 	}
 	return "", u.Digest, nil
