@@ -168,6 +168,20 @@ func TestServeMCP(t *testing.T) {
 	}
 }
 
+// The mode, approval and level of a server are those of jobs and calls at /v1/ that name none.
+func TestServeMode(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": handAgent, "turns.yaml": "turns:\n  - calls: [{name: finish, args: {summary: Made.}}]\n"})
+	served := startServer(t, p.bin, p.env, p.path("repo"), "serve", "--listen", "127.0.0.1:0", "--mode", "plan", "--approve", "none", "--sandbox", "off", "-m", "script:../turns.yaml")
+	defer func() { _ = served.stop() }()
+	if code, out := p.run("--server", served.url, "tools", "call", "write_file", `{"path":"new.txt","content":"x"}`, "-C", p.path("repo")); code != 1 || !strings.Contains(out, "the mode is plan") {
+		t.Errorf("%d %s", code, out)
+	}
+	if code, out := p.run("--server", served.url, "run", "hand", "make it", "-C", p.path("repo"), "--dry-run"); code != 0 || !regexp.MustCompile(`(?m)^mode +plan(.*\n)+approve +none`).MatchString(out) {
+		t.Errorf("%d %s", code, out)
+	}
+}
+
 // With a certificate a server listens for others, as the error for an address without one
 // has it.
 func TestServeTLS(t *testing.T) {

@@ -308,6 +308,12 @@ func (x *exposed) open(ctx context.Context, e *kit.Env) (*Server, error) {
 	if err := x.Request.Check(); err != nil {
 		return nil, err
 	}
+	conf, err := e.Config() // also for jobs and calls that come over HTTP, and those of triggers
+	if err != nil {
+		return nil, err
+	}
+	conf.Mode, conf.Approve = cmp.Or(x.Request.Mode, conf.Mode), cmp.Or(x.Request.Approve, conf.Approve)
+	conf.Sandbox.Level = cmp.Or(string(x.Request.Sandbox), conf.Sandbox.Level)
 	x.Version = kit.Read().Version
 	x.Log = logger(e)
 	c, err := e.Client()
