@@ -375,7 +375,8 @@ func TestChatTwice(t *testing.T) {
 	if err := os.WriteFile(p.path("repo/go"), nil, 0o600); err != nil {
 		t.Error(err)
 	}
-	at, to = a.see(at, "Two."), b.see(to, "Two.")
+	at = a.see(at, "Two.")
+	b.see(to, "Two.")
 	a.write("\x04")
 	b.write("\x04")
 	if a.see(at, "adroit chat --continue J"); left() != 0 || leftToo() != 0 {
