@@ -50,7 +50,7 @@ type objectDir struct {
 }
 
 // An objectFile is a file of objects as it was seen last. Git replaces it by another that holds the
-// same, or sets its times.
+// same, or sets its times. It is zero in a directory with more single objects than are compared.
 type objectFile struct {
 	ino  uint64
 	size int64
@@ -85,7 +85,7 @@ func (g *gitStore) keep(fd int) {
 			continue
 		}
 		for name, was := range files {
-			if at := path.Join(dir, name); !now.has(at) || d.files[name].ino != was.ino {
+			if at := path.Join(dir, name); !now.has(at) || d.files[name].ino != was.ino && d.files[name].ino != 0 {
 				_ = os.Remove(g.at(at)) // git has packed it otherwise, or written it anew
 				delete(files, name)
 			}
@@ -275,9 +275,13 @@ func listObjects(objects int, name string) objectFiles {
 	entries, _ := rootfs.ListAt(sub)
 	for _, e := range entries {
 		if e.Type().IsRegular() && (name != "pack" && hexName(e.Name()) || strings.HasPrefix(e.Name(), "pack-")) {
-			if st, err := rootfs.StatAt(sub, e.Name()); err == nil {
-				out[e.Name()] = objectFile{st.Ino, st.Size}
+			var st unix.Stat_t
+			if name == "pack" || len(entries) <= maxCompared {
+				if st, err = rootfs.StatAt(sub, e.Name()); err != nil {
+					continue
+				}
 			}
+			out[e.Name()] = objectFile{st.Ino, st.Size}
 		}
 	}
 	return out
@@ -342,9 +346,9 @@ func (g *gitStore) restore(fd int) (back, written []string, err error) {
 	return append(back, fmt.Sprintf("%d files of objects", len(missing))), written, nil
 }
 
-// maxDamaged bounds how many single objects are looked at after each command, also in directories that
-// seem unchanged.
-const maxDamaged = 8192
+// maxCompared is the number of single objects in one of their 256 directories up to which they are
+// compared after each command. Git packs them when there are about 27 in each.
+const maxCompared = 32
 
 // damaged has the files of objects that hold something else than before: those in place of which
 // there is another, and those that were written to.
@@ -354,17 +358,13 @@ func (g *gitStore) damaged(fd, links int) (replaced, written []string) {
 		return nil, nil
 	}
 	defer unix.Close(objects)
-	n := 0
-	for _, files := range g.files {
-		n += len(files)
-	}
 	for dir, files := range g.files {
 		sub, err := rootfs.OpenDirAt(objects, dir)
-		if err != nil || dir != "pack" && n > maxDamaged && g.seen[dir] == g.kept[dir] {
+		if err != nil {
 			continue
 		}
 		for name, was := range files {
-			if e := path.Ext(name); dir == "pack" && e != ".pack" && e != ".idx" {
+			if e := path.Ext(name); dir == "pack" && e != ".pack" && e != ".idx" || was == (objectFile{}) {
 				continue
 			}
 			at := path.Join(dir, name)
