@@ -114,7 +114,7 @@ func tool[In interface{ repository() string }](c Config, name, example string, w
 	m := tools.Metadata{
 		Name: name, Category: "vcs", Needs: tools.Exec | tools.Net | writes, Effect: tools.Idempotent,
 		Optionality: tools.Conditional, When: "the task is about GitHub",
-		Requires: []string{"gh"}, Secrets: c.Secrets(), Produces: produces, Timeout: limit,
+		Requires: []string{"gh"}, Produces: produces, Timeout: limit,
 		Examples: []tools.Example{{Args: json.RawMessage(example)}},
 	}.ProseIn(descriptions)
 	if c.TokenEnv == "" {

@@ -53,7 +53,6 @@ func transcribeTool(c Config) tools.Tool {
 	if c.Transcription.URL == "" {
 		m.Requires = append(m.Requires, "config:transcription")
 	}
-	m.Secrets = c.Transcription.Secrets()
 	return tools.New(m, func(ctx context.Context, env *tools.Env, in transcribeInput) (tools.Result, error) {
 		return c.transcribe(ctx, env, in)
 	})

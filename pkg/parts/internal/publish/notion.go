@@ -53,7 +53,6 @@ func (c Config) notion() tools.Tool {
 	if !c.Notion.configured() {
 		m.Requires = []string{"config:publish.notion"}
 	}
-	m.Secrets = Config{Notion: c.Notion}.Secrets()
 	t := tools.New(m, c.page)
 	t.Touches, t.Before = touches, before
 	return t

@@ -133,7 +133,7 @@ func (c Config) Secrets() []string {
 		out = append(out, c.Notion.KeyEnv)
 	}
 	for _, name := range sorted(c.Webhooks) {
-		if v := c.Webhooks[name].SecretEnv; v != "" && !slices.Contains(out, v) {
+		if v := c.Webhooks[name].SecretEnv; v != "" {
 			out = append(out, v)
 		}
 	}

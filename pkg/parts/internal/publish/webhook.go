@@ -75,7 +75,6 @@ func (c Config) webhook() tools.Tool {
 	if len(c.Webhooks) == 0 {
 		m.Requires = []string{"config:publish.webhooks"}
 	}
-	m.Secrets = Config{Webhooks: c.Webhooks}.Secrets()
 	for _, w := range c.Webhooks {
 		if !w.Idempotent && w.Lookup == "" {
 			m.Effect = tools.Unsafe // nobody could tell whether an interrupted call had happened

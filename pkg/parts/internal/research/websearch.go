@@ -34,7 +34,6 @@ func (d *webTools) searchTool() tools.Tool {
 	if d.Search.Engine == "" {
 		m.Requires = []string{"config:research.search"}
 	}
-	m.Secrets = (&Config{Search: d.Search}).Secrets()
 	return tools.New(m, d.search)
 }
 

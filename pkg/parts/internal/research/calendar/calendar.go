@@ -62,12 +62,6 @@ func Tool(conf Config) tools.Tool {
 	if len(conf.Calendars) == 0 {
 		m.Requires = []string{"config:research.calendars"}
 	}
-	for _, s := range conf.Calendars {
-		if s.KeyEnv != "" && !slices.Contains(m.Secrets, s.KeyEnv) {
-			m.Secrets = append(m.Secrets, s.KeyEnv)
-		}
-	}
-	slices.Sort(m.Secrets)
 	return tools.New(m, c.readCalendar)
 }
 
