@@ -362,7 +362,7 @@ func TestChatSilentServer(t *testing.T) {
 func TestChatTwice(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{"turns.yaml": "turns:\n  - text: One.\n  - calls: [{name: shell, args: {command: while test ! -e go; do sleep 0.05; done}}]\n  - {expect: {contains: from the first}, text: Two.}"})
-	a, left := p.terminal(80, []string{"TERM=xterm"}, "chat", "-m", "script:../turns.yaml")
+	a, left := p.terminal(80, []string{"TERM=xterm"}, "chat", "-m", "script:../turns.yaml", "--approve", "all", "--sandbox", "off")
 	at := a.see(0, "/help")
 	a.write("hello\r")
 	at = a.see(a.see(at, "One."), "/help")
