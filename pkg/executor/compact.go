@@ -174,7 +174,7 @@ func compact(r *flow.Run, t *Task, s *State, goal compactGoal) error {
 		limit = in.Limit
 	}
 	if out.After > in.Target && (asked == nil || fixed(nil) <= limit) {
-		in.Head, in.New, in.Task, in.Notes = "", out.Messages, s.task(t, asked), s.Notes
+		in.Head, in.New, in.Task, in.Notes = "", out.Messages, t.with(asked), s.Notes
 		model, window := t.modelAt(s.Fallback)
 		in.Window = window
 		if t.Budget.Cheap != "" {
@@ -229,7 +229,7 @@ func (s *State) compacted(t *Task, out turn.CompactResult) {
 // opening are the messages that every request begins with: the system prompt, the task with
 // what is asked beside it, then what stands for the turns that were left out.
 func (s *State) opening(t *Task, n *turn.Notes, asked []llm.Message) []llm.Message {
-	m := llm.Message{Role: llm.User, Text: s.task(t, asked), Images: t.Images}
+	m := llm.Message{Role: llm.User, Text: t.with(asked), Images: t.Images}
 	for _, a := range asked {
 		m.Images = slices.Concat(m.Images, a.Images)
 	}
@@ -242,13 +242,11 @@ func (s *State) opening(t *Task, n *turn.Notes, asked []llm.Message) []llm.Messa
 	return []llm.Message{{Role: llm.System, Text: t.System}, m}
 }
 
-// task is the task's prompt and what is asked beside it, which may have the prompt in it.
-func (s *State) task(t *Task, asked []llm.Message) string {
+// with is the task's prompt and what is asked beside it.
+func (t *Task) with(asked []llm.Message) string {
 	parts := []string{t.Prompt}
 	for _, a := range asked {
-		if parts = append(parts, a.Text); strings.Contains(a.Text, t.Prompt) {
-			parts = slices.Delete(parts, 0, 1)
-		}
+		parts = append(parts, a.Text)
 	}
 	return strings.Join(parts, "\n\n")
 }

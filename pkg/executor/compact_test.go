@@ -329,6 +329,9 @@ func TestRandomHistoriesFit(t *testing.T) {
 			n.flow, n.branch = seed%4 == 2, seed%8 == 3
 			for i := range 1 + rnd.IntN(4) {
 				n.asks = append(n.asks, fmt.Sprintf("ask %d:%s", i, strings.Repeat(" whistle", 1<<rnd.IntN(9))))
+				if seed%3 == 0 {
+					n.asks[i] += " the task is to go on" // the words of the task stand in it
+				}
 			}
 		}
 		b := &turn.Budget{Window: window}
