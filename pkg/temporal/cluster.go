@@ -306,6 +306,7 @@ func (t *Cluster) hostOf(ctx context.Context, job string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	t.placed.Delete(job)
 	return cmp.Or(keyword(d.GetWorkflowExecutionInfo(), AttributeHost), t.queue), nil
 }
 

@@ -367,7 +367,7 @@ func commitSettings(home string) error {
 			continue
 		}
 		key, _, _ := strings.Cut(line, "=")
-		if strings.Contains(keys, " "+strings.ToLower(strings.TrimSpace(key))+" ") {
+		if strings.Contains(keys, " "+strings.ToLower(strings.TrimSpace(key))+" ") && !strings.HasSuffix(line, `\`) { // half of a value would break all
 			fmt.Fprintf(&out, "%s\n\t%s\n", section, line)
 		}
 	}

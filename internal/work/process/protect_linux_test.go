@@ -379,7 +379,7 @@ func TestRemovedFromReadOnly(t *testing.T) {
 func TestIdentityFollowsNoLink(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
-	dirtest.Write(t, filepath.Join(home, ".gitconfig"), "[user]\n\tname = a\n\temail = a@b\n")
+	dirtest.Write(t, filepath.Join(home, ".gitconfig"), "[filter \"x\"]\n\tclean = a \\\n\t  b\n[user]\n\tname = a\n\temail = a@b\n")
 	file := filepath.Join(t.TempDir(), "file")
 	dirtest.Write(t, file, "mine\n")
 	levels(t, func(t *testing.T, level sandbox.Level) {

@@ -405,7 +405,9 @@ func (c *call) lacksReasoning() bool {
 }
 
 // hasSystem reports whether a message of the system is sent as one.
-func (c *call) hasSystem() bool { return !c.noSystem && c.req.Messages[0].Role == llm.System }
+func (c *call) hasSystem() bool {
+	return !c.noSystem && len(c.req.Messages) > 0 && c.req.Messages[0].Role == llm.System
+}
 
 // userBehindTool reports whether a message of the user is right behind a result.
 func (c *call) userBehindTool() bool {

@@ -186,8 +186,8 @@ func tail(lines []string, n int) []string {
 // editLines are the lines that an edit takes away and adds, as its diff or its arguments have
 // them; none for a call that is no edit.
 func editLines(tool string, d callData) []string {
-	if d.Diff != "" {
-		return numbered(d.Diff)[1:] // the line of the call has the file
+	if lines := numbered(d.Diff); len(lines) > 1 {
+		return lines[1:] // the line of the call has the file
 	}
 	type piece struct{ Old, New string }
 	var a struct {

@@ -113,6 +113,17 @@ func TestFinishReports(t *testing.T) {
 	}
 }
 
+// What a tool gives for a diff need not be one.
+func TestDiffOfATool(t *testing.T) {
+	for _, diff := range []string{"--- a/f\n", "x", "+++ b/f", "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n"} {
+		got := plainText(watch(80, []event.Event{{Kind: event.StepFinished, Step: turn.ToolStep, Name: "write_file", Path: "1.1", Text: "f",
+			Data: data(t, map[string]any{"args": map[string]string{"path": "f", "content": "b"}, "diff": diff})}}))
+		if !strings.Contains(got, "write_file") || strings.Contains(diff, "@@") != strings.Contains(got, "1 -a") {
+			t.Errorf("%q shows %q", diff, got)
+		}
+	}
+}
+
 // plainText removes the escape sequences of this program.
 func plainText(s string) string { return ours.ReplaceAllString(s, "") }
 
