@@ -508,3 +508,6 @@ type Program struct {
 	Stderr  io.Writer
 	Getenv  func(string) string
 }
+
+// killHook is set by programs that are built for tests: see failpoints.go.
+var killHook = func() func(string, flow.Step) { return nil }

@@ -12,11 +12,13 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// killHook makes the process kill itself at the point of its run whose number
+func init() { killHook = killAt }
+
+// killAt makes the process kill itself at the point of its run whose number
 // ADROIT_KILL_AT holds, counted from 1. Behind the number may stand which points
 // count: 2 performed shell is the second of those. Only programs built with the tag
 // failpoints have it: tests of what a power cut leaves behind.
-func killHook() func(string, flow.Step) {
+func killAt() func(string, flow.Step) {
 	number, which, _ := strings.Cut(os.Getenv("ADROIT_KILL_AT"), " ")
 	at, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
