@@ -75,7 +75,9 @@ func Example_pipeline() {
 	rt = must(adroit.Open(ctx, options))
 	defer rt.Close()
 	job = must(adroit.Find(ctx, rt, job.ID()))
-	must(job.Start(ctx, adroit.StartOptions{}))
+	if len(must(job.Questions(ctx))) == 0 { // else it was stopped when it had asked already
+		must(job.Start(ctx, adroit.StartOptions{}))
+	}
 	questions := 0
 	for ev, err := range job.Events(ctx, adroit.EventOptions{After: seen, Follow: true}) {
 		must(ev, err)
