@@ -274,9 +274,8 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	if err != nil {
-		if req.Context().Err() != nil { // nobody waits for it any more: a worker that comes later must not do it
-			_ = t.c.TerminateWorkflow(context.WithoutCancel(req.Context()), run.GetID(), run.GetRunID(), "the caller has gone")
-		}
+		// Nobody waits for it any more: a worker that comes later must not do it. It may have ended.
+		_ = t.c.TerminateWorkflow(context.WithoutCancel(req.Context()), run.GetID(), run.GetRunID(), "the caller has gone")
 		return nil, t.answer(req.Context(), host, err)
 	}
 	body, err := gzip.NewReader(bytes.NewReader(a.Body))

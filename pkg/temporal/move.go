@@ -84,11 +84,11 @@ func (r *remote) move(ctx context.Context, ref string, o adroit.RetryOptions) (*
 	}
 	soon, stop := context.WithTimeout(ctx, confirmPatience)
 	defer stop()
-	if _ = r.t.c.GetWorkflow(soon, id, "").Get(soon, nil); soon.Err() != nil { // its host is away, and may be for ever: it learns of it when it is back
-		err = r.t.c.TerminateWorkflow(ctx, id, "", fmt.Sprintf("it goes on as %s with the host %s", s.Job.ID, o.Host))
-		if errors.As(err, new(*serviceerror.NotFound)) { // it has ended by now
-			err = nil
-		}
+	_ = r.t.c.GetWorkflow(soon, id, "").Get(soon, nil) // an error of the wait does not tell whether it has ended
+	// If its host is away, and may be for ever, that learns of it when it is back.
+	err = r.t.c.TerminateWorkflow(ctx, id, "", fmt.Sprintf("it goes on as %s with the host %s", s.Job.ID, o.Host))
+	if errors.As(err, new(*serviceerror.NotFound)) { // it has ended by now
+		err = nil
 	}
 	return s, err
 }

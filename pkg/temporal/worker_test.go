@@ -282,6 +282,20 @@ func (r *rig) kill(c *exec.Cmd) {
 	_ = c.Wait()
 }
 
+// command runs a command of a person, and returns what it printed.
+func (r *rig) command(code int, want string, args ...string) string {
+	r.t.Helper()
+	env := map[string]string{"HOME": r.dir, "ADROIT_HOME": r.file("client"), "TEMPORAL_ADDRESS": r.address}
+	var out bytes.Buffer
+	p := cli.Program{Parts: parts.All(), Stdout: &out, Stderr: &out, Getenv: func(name string) string { return env[name] }, Engine: func(ctx context.Context, at config.Temporal) (cli.Engine, error) {
+		return Dial(ctx, at)
+	}, Worker: Commands}
+	if got := p.Run(r.t.Context(), append([]string{"--engine", "temporal"}, args...)...); got != code || !strings.Contains(out.String(), want) {
+		r.t.Errorf("%q ends with %d, want %d and %q:\n%s", args, got, code, want, &out)
+	}
+	return out.String()
+}
+
 // begin starts a job.
 func (r *rig) begin(approve executor.Approve) string { return r.beginAs("worker", approve) }
 
@@ -953,11 +967,11 @@ func TestHostName(t *testing.T) {
 
 // TestCopy has copies of a host's data directory: while a worker of the host lives, and after a later start of it.
 // They are not the host, and may become hosts of their own. One that began while the host was away is the host
-// from then on, and the other one's worker ends.
+// from then on, and the other one's worker ends. Then a copy with a name of its own goes on with its jobs.
 func TestCopy(t *testing.T) {
-	r := newRig(t, "text: Done.")
-	id := r.begin(executor.ApproveAll)
-	r.ended(id, jobs.Done)
+	r := newRig(t, "calls: [{name: push, args: {n: 1}}]", "text: Done.")
+	id := r.begin(executor.ApproveEdits)
+	r.ended(id, jobs.Waiting)
 	enter := func(data, host, want string) {
 		t.Helper()
 		name, err := r.cluster.enter(t.Context(), r.file(data), host)
@@ -997,23 +1011,18 @@ func TestCopy(t *testing.T) {
 	if err := r.worker.Wait(); err == nil {
 		t.Error("a worker whose place was taken ended without an error")
 	}
+	next, _, _ := strings.Cut(strings.Fields(r.command(4, "waiting for a person", "continue", id, "--host", host))[6], ";")
+	r.command(0, "Done.", "answer", "approve", next)
+	r.ended(id, jobs.Cancelled)
+	if got := r.effects(); !maps.Equal(got, map[string]int{"begin 1": 1, "end 1": 1}) {
+		t.Errorf("effects are %v", got)
+	}
 }
 
 // TestCommands leads jobs on a real server by the commands of a person.
 func TestCommands(t *testing.T) {
 	r := newRig(t, "calls: [{name: push, args: {n: 1}}]", "text: Pushed.", "text: Said more.")
-	env := map[string]string{"HOME": r.dir, "ADROIT_HOME": r.file("client"), "TEMPORAL_ADDRESS": r.address}
-	command := func(code int, want string, args ...string) string {
-		t.Helper()
-		var out bytes.Buffer
-		p := cli.Program{Parts: parts.All(), Stdout: &out, Stderr: &out, Getenv: func(name string) string { return env[name] }, Engine: func(ctx context.Context, at config.Temporal) (cli.Engine, error) {
-			return Dial(ctx, at)
-		}, Worker: Commands}
-		if got := p.Run(t.Context(), append([]string{"--engine", "temporal"}, args...)...); got != code || !strings.Contains(out.String(), want) {
-			t.Errorf("%q ends with %d, want %d and %q:\n%s", args, got, code, want, &out)
-		}
-		return out.String()
-	}
+	command := r.command
 	id, _, _ := strings.Cut(command(0, "running in the background", "run", "-d", "--approve", "edits", "-C", r.file("workspace"), "worker", "Go."), "\n")
 	command(4, "waiting", "jobs", "wait", id)
 	if shown := command(0, "push", "jobs", "show", id); !regexp.MustCompile(`(?m)^host +` + r.host + "$").MatchString(shown) {
