@@ -53,8 +53,8 @@ type Host struct {
 	// Revert reverts the changes of the step at path to files there, so that it can be performed
 	// again; it reports false if that is impossible. May be nil.
 	Revert func(job, at, path string) (bool, error)
-	// New is an error if a step at path has changed something there before. It is called
-	// before a step that the journal has never seen. May be nil.
+	// New notes that a step at path begins there. It is an error if that has begun before. It is
+	// called before a step that the journal has never seen. May be nil.
 	New func(ctx context.Context, job, at, path string) error
 	// Worktrees makes copies of the work tree for sub-agents. May be nil.
 	Worktrees Worktrees

@@ -213,7 +213,7 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 		}
 	}
 	runners := hooks.In(b.Dir, rt.o.Hooks)
-	h.New = rt.neverBefore(b)
+	h.New = rt.beginner(b)
 	h.Env, h.Bind, h.Fault, h.Revert, h.Worktrees = b.Env, b.Bind, b.Fault, b.Revert, b
 	h.Middleware, h.Context, h.Secrets = rt.around(runners, b), rt.memory.With(b.Dir, hide), hide
 	return hide, func() error { return errors.Join(runners.Close(), b.Close()) }, nil
@@ -453,19 +453,19 @@ func (rt *Runtime) projectOf(j *jobs.Job) string {
 	return dir
 }
 
-// neverBefore is an error for a step that the journal has never seen if it or one behind it in
-// its scope has changed something already: the database is older than the files, as after a
-// damage or a copy of it was put back. What it lacks would be done twice.
-func (rt *Runtime) neverBefore(b *jobdir.Workspaces) func(ctx context.Context, job, at, path string) error {
+// beginner notes a step that the journal has never seen in the record of changes. It is an error if that has it, or
+// one behind it in its scope: the database has gone back, as after a damage or when a copy of it was put back. What it
+// lacks would be done twice.
+func (rt *Runtime) beginner(b *jobdir.Workspaces) func(ctx context.Context, job, at, path string) error {
 	return func(ctx context.Context, job, at, path string) error {
 		led, _, err := b.Ledger(at)
 		if err != nil {
 			return err
 		}
 		scope := path[:strings.LastIndexByte(path, '.')+1]
-		lost := led.StepNames(func(p string) bool { return strings.HasPrefix(p, scope) && flow.Compare(p, path) >= 0 })
+		lost := led.Begun(func(p string) bool { return strings.HasPrefix(p, scope) && flow.Compare(p, path) >= 0 })
 		if len(lost) == 0 {
-			return nil
+			return led.Begin(path)
 		}
 		store, err := rt.store(ctx)
 		if err != nil {
@@ -478,9 +478,9 @@ func (rt *Runtime) neverBefore(b *jobdir.Workspaces) func(ctx context.Context, j
 			delete(lost, ev.Path) // it is tried again: its first attempt is in the log
 		}
 		if len(lost) == 0 {
-			return nil
+			return led.Begin(path)
 		}
-		return fmt.Errorf("the database has gone back: the job has performed step %s before, as the record of its changes shows, and the database has lost it. "+
+		return fmt.Errorf("the database has gone back: the job has begun step %s before, as the record of its changes shows, and the database has lost it. "+
 			"Step %s is not repeated. Look at what the job changed; then undo the job, or retry it, which begins anew", slices.MinFunc(slices.Collect(maps.Keys(lost)), flow.Compare), path)
 	}
 }

@@ -73,7 +73,7 @@ const maxBarredNamed = 20
 // be called again.
 func (s *Snapshot) takeBack(ctx context.Context) (back []string, err error) {
 	l := s.Ledger
-	if len(s.barred) == 0 || s.follows || l.StepPath == "" || len(l.StepNames(func(step string) bool { return step == l.StepPath })) == 0 {
+	if len(s.barred) == 0 || s.follows || l.StepPath == "" || !l.changedBy(l.StepPath) {
 		return nil, nil
 	}
 	all, err := l.Step(ctx, l.StepPath)

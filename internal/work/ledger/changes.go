@@ -165,23 +165,11 @@ func (p Selection) Directories(ctx context.Context) ([]Change, error) {
 	return out, nil
 }
 
-// StepNames has the steps that take takes, of those that have changed something.
-func (l *Ledger) StepNames(take func(step string) bool) map[string]bool {
-	names := map[string]bool{}
-	add := func(step string) {
-		if take(step) {
-			names[step] = true
-		}
-	}
+// changedBy reports whether a step has changed something.
+func (l *Ledger) changedBy(step string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i := range l.entries {
-		add(l.entries[i].step)
-	}
-	for i := range l.moves {
-		add(l.moves[i].step)
-	}
-	return names
+	return slices.ContainsFunc(l.entries, func(e entry) bool { return e.step == step }) || slices.ContainsFunc(l.moves, func(m moveEntry) bool { return m.step == step })
 }
 
 // A Selection is a part of the changes in a ledger: all of them, those of a step, or those since a

@@ -33,7 +33,7 @@ func Recorded(dir string) bool {
 	}
 	for r := bufio.NewReader(f); ; {
 		line, err := r.ReadBytes('\n')
-		if len(line) > 0 && !bytes.HasPrefix(line, []byte(`{"seen":`)) { // which is what was read
+		if len(line) > 0 && !bytes.HasPrefix(line, []byte(`{"seen":`)) && !bytes.HasPrefix(line, []byte(`{"begun":`)) { // which change nothing
 			return true
 		}
 		if err != nil {
@@ -141,6 +141,30 @@ func (l *Ledger) Seen(path, digest string) error {
 		return nil
 	}
 	return l.add(record{Seen: rootfs.RawName(path), Digest: digest}, false)
+}
+
+// Begin notes that a step begins which is not repeatable, so that a database that has lost it is
+// found to have gone back. It is not synced: the database is, and a killed process loses neither.
+func (l *Ledger) Begin(step string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.started[step] {
+		return nil
+	}
+	return l.add(record{Begun: step}, false)
+}
+
+// Begun returns the steps of Begin that take takes.
+func (l *Ledger) Begun(take func(step string) bool) map[string]bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	begun := map[string]bool{}
+	for step := range l.started {
+		if take(step) {
+			begun[step] = true
+		}
+	}
+	return begun
 }
 
 // LastSeen returns the digest that Seen recorded.

@@ -59,7 +59,8 @@ type log struct {
 	undone    int                     // how often Undo was begun
 	size      int64                   // bytes of the blobs, -1 until somebody needs it
 	seen      map[string]string
-	temp      string // the newest change's temporary file
+	started   map[string]bool // see Begin
+	temp      string          // the newest change's temporary file
 	cache     map[string]stamp
 	ignored   map[string]bool   // paths whose changes are all Ignored ones
 	watched   map[string]bool   // see watch
@@ -112,6 +113,7 @@ type record struct {
 	Refs    []RefMove        `json:"refs,omitempty"`
 	Seen    rootfs.RawName   `json:"seen,omitempty"`
 	Digest  string           `json:"digest,omitempty"`
+	Begun   string           `json:"begun,omitempty"` // a step that is not repeatable
 	// Noted: there is a note of the journal's length, see SyncedFile. It is in the first record.
 	Noted bool `json:"noted,omitempty"`
 }
@@ -198,7 +200,7 @@ type gitEntry struct {
 func (b *log) reset() {
 	b.good, b.entries, b.moves, b.records, b.undone, b.temp, b.partial, b.peeked, b.noted = 0, nil, nil, 0, 0, "", nil, false, false
 	b.first, b.last, b.seen, b.unkept = map[string]rootfs.State{}, map[string]PathChange{}, map[string]string{}, map[string]bool{}
-	b.ignored, b.watched = map[string]bool{}, map[string]bool{}
+	b.ignored, b.watched, b.started = map[string]bool{}, map[string]bool{}, map[string]bool{}
 }
 
 // read reads the records added to the journal since the last read. It stops at a damaged record:
@@ -258,6 +260,9 @@ func (b *log) apply(r record) {
 	b.noted = b.noted || r.Noted
 	if r.Seen != "" {
 		b.seen[string(r.Seen)] = r.Digest
+	}
+	if r.Begun != "" {
+		b.started[r.Begun] = true
 	}
 	if r.Partial != "" {
 		b.partial = append(b.partial, r.Partial)
