@@ -2,8 +2,8 @@ package jobcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -123,11 +123,13 @@ func (l *listing) list(cmd *cobra.Command, e *kit.Env) error {
 		home = nil
 	}
 	show.Jobs(e.OutScreen(), all, e.Now(), home)
+	if id := lost(cmd.Context(), e, c); id != "" {
+		fmt.Fprintf(e.Err, "the database does not have the job %s, which ran: it was lost, or an older copy is in its place; %s lists such jobs, and what can be done\n", id, hint.Command("doctor --check"))
+		return nil
+	}
 	switch {
 	case more:
 		fmt.Fprintf(e.Err, "these are the newest %s; --limit 0 lists all\n", kit.Plural(l.Limit, "job"))
-	case len(all) == 0 && lost(cmd.Context(), e, c):
-		fmt.Fprintln(e.Err, "the database has no jobs, but there are folders of jobs that ran: it was lost, or an older copy is in its place; "+hint.Command("doctor --check")+" lists them, and what can be done")
 	case len(all) == 0 && len(l.Status)+len(l.Agent) > 0 && l.Dir != "":
 		fmt.Fprintln(e.Err, "no such jobs in this directory; --all lists those of others")
 	case len(all) == 0 && len(l.Status)+len(l.Agent) > 0:
@@ -144,15 +146,26 @@ func (l *listing) list(cmd *cobra.Command, e *kit.Env) error {
 	return nil
 }
 
-// lost reports whether there are jobs that ran and a database without any.
-func lost(ctx context.Context, e *kit.Env, c adroit.Client) bool {
+// lost is the newest job with a folder, if it ran and the database does not know it.
+func lost(ctx context.Context, e *kit.Env, c adroit.Client) string {
 	data, err := e.DataDir()
-	if known, lerr := c.Jobs(ctx, adroit.ListOptions{Limit: 1}); err != nil || lerr != nil || len(known) > 0 || e.Served() {
-		return false
+	known, lerr := c.Jobs(ctx, adroit.ListOptions{Limit: 1})
+	d, oerr := os.Open(filepath.Join(data, "jobs")) // there need not be any
+	if err != nil || lerr != nil || oerr != nil || e.Served() {
+		return ""
 	}
-	folders, _ := os.ReadDir(filepath.Join(data, "jobs")) // there need not be any
-	return slices.ContainsFunc(folders, func(f fs.DirEntry) bool {
-		_, err := os.Lstat(filepath.Join(data, "jobs", f.Name(), jobdir.JobFile))
-		return err == nil
-	})
+	defer d.Close()
+	ids, _ := d.Readdirnames(-1)
+	ids = slices.DeleteFunc(ids, func(id string) bool { return len(known) > 0 && id <= known[0].ID })
+	slices.Sort(ids)
+	for _, id := range slices.Backward(ids) {
+		if _, err := os.Lstat(filepath.Join(data, "jobs", id, jobdir.JobFile)); err != nil {
+			continue
+		}
+		if _, err := c.Job(ctx, id); errors.Is(err, jobs.ErrNotExist) {
+			return id
+		}
+		break
+	}
+	return ""
 }
