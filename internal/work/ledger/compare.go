@@ -154,11 +154,11 @@ func (s *Snapshot) compare(ctx context.Context, reported []string) (r record, ch
 		if between, ok := mine[p]; ok {
 			was = between
 		}
-		r.Changes = append(r.Changes, PathChange{Path: rootfs.RawName(p), Before: was, After: now, Uncertain: !temporary(p), Reported: slices.Contains(reported, p) || slices.Contains(reported, "."), Ignored: s.ignored[p]})
+		r.Changes = append(r.Changes, PathChange{Path: rootfs.RawName(p), Before: was, After: now, Uncertain: !temporary(p), Reported: slices.Contains(reported, p) || slices.Contains(reported, "."), Ignored: s.ignored[p] || s.late[p]})
 		if s.unkept[p] {
 			r.Unkept = append(r.Unkept, rootfs.RawName(p))
 		}
-		if was.Type != rootfs.TypeDir && now.Type != rootfs.TypeDir && !s.ignored[p] {
+		if was.Type != rootfs.TypeDir && now.Type != rootfs.TypeDir && !s.ignored[p] && !s.late[p] {
 			changed = append(changed, p)
 		}
 	}

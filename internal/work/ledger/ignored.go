@@ -467,7 +467,12 @@ func (s *Snapshot) findNew(ctx context.Context, t *rootfs.Tree, after map[string
 	s.otherUser = s.user != userExcludes(ctx, t)
 	rules := s.otherRules(t, after)
 	names := slices.DeleteFunc(w.names, func(p string) bool { return s.wasIgnored(p) || s.Listed(p) })
-	if !rules && !slices.ContainsFunc(names, isRule) && !s.IndexChanged(t) {
+	if !rules && len(s.Ledger.FirstRules()) > 0 { // by what the job wrote before
+		s.late = map[string]bool{}
+		for _, p := range names {
+			s.late[p] = true
+		}
+	} else if !rules && !slices.ContainsFunc(names, isRule) && !s.IndexChanged(t) {
 		return nil
 	}
 	var bytes int64
@@ -475,6 +480,19 @@ func (s *Snapshot) findNew(ctx context.Context, t *rootfs.Tree, after map[string
 		_ = s.read(t, p, false, &bytes, after) // one that is gone since is left out
 	}
 	return nil
+}
+
+// FirstRules returns the ignore files that the job has changed, as they were before it.
+func (l *Ledger) FirstRules() map[string]rootfs.State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rules := map[string]rootfs.State{}
+	for p, was := range l.first {
+		if isRule(p) && !l.last[p].After.Equal(was) {
+			rules[p] = was
+		}
+	}
+	return rules
 }
 
 func isRule(p string) bool { return p == ".gitignore" || strings.HasSuffix(p, "/.gitignore") }

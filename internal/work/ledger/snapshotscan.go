@@ -30,6 +30,7 @@ type Snapshot struct {
 	prefix    string               // of the root in the repository
 	dirty     map[string]bool      // files of the index that were not as it has them
 	ignored   map[string]bool      // of before, what git ignored; see KeepIgnored
+	late      map[string]bool      // new files that git ignores by what the job wrote before
 	large     map[string]fileStamp // of the same, what was not kept
 	traits    map[string]Traits    // of files before, where they are not those of a new one; nil: not noted
 	ctimes    map[string]int64     // of all files whose traits were noted

@@ -87,9 +87,10 @@ func (o *Overlay) gitHead() error {
 	return rootfs.WriteScratch(filepath.Join(o.dir, "git", "HEAD"), 0o600, []byte("ref: refs/heads/none\n"))
 }
 
-// ignored finds which of the paths git did not list before the command. Outside of a repository,
-// and where there is no git, these are the files in the usual directories of dependencies.
-func (j *joiner) ignored(ctx context.Context, t *rootfs.Tree, paths []string) (map[string]bool, error) {
+// ignored finds which of the paths git did not list before the command, or before the job by what rules has of
+// its ignore files. Outside of a repository, and where there is no git, these are the files in the usual directories
+// of dependencies.
+func (j *joiner) ignored(ctx context.Context, t *rootfs.Tree, paths []string, rules map[string]rootfs.State) (map[string]bool, error) {
 	out := map[string]bool{}
 	withoutGit := func() (map[string]bool, error) {
 		for _, p := range paths {
@@ -115,7 +116,7 @@ func (j *joiner) ignored(ctx context.Context, t *rootfs.Tree, paths []string) (m
 	}
 	work := filepath.Join(j.o.dir, "ignore")
 	defer os.RemoveAll(work)
-	if err := j.ignoreFiles(top, sub, work); err != nil {
+	if err := j.ignoreFiles(top, sub, work, rules); err != nil {
 		return nil, err
 	}
 	var in strings.Builder
@@ -142,20 +143,26 @@ func (j *joiner) ignored(ctx context.Context, t *rootfs.Tree, paths []string) (m
 	return out, nil
 }
 
-// ignoreFiles copies the ignore files that held for the visited directories.
-func (j *joiner) ignoreFiles(top, sub, work string) error {
+// ignoreFiles copies the ignore files that held for the visited directories, as rules has them.
+func (j *joiner) ignoreFiles(top, sub, work string, rules map[string]rootfs.State) error {
 	if err := os.MkdirAll(work, 0o700); err != nil {
 		return err
 	}
-	put := func(dir string, root int, from string) error {
+	read := func(root int, from string) ([]byte, error) {
+		if was, ok := rules[from]; ok && root == j.root {
+			return j.o.led.Load(was.Digest)
+		}
 		up, base, err := rootfs.OpenParent(root, from)
 		if err != nil {
-			return nil // there is none
+			return nil, err
 		}
 		defer unix.Close(up)
-		b, err := rootfs.ReadAt(up, base, maxIgnoreFile)
+		return rootfs.ReadAt(up, base, maxIgnoreFile)
+	}
+	put := func(dir string, root int, from string) error {
+		b, err := read(root, from)
 		if err != nil {
-			return nil
+			return nil // there is none
 		}
 		to := filepath.Join(work, dir)
 		if err := os.MkdirAll(to, 0o700); err != nil {

@@ -122,7 +122,7 @@ func (j *joiner) Recall(ctx context.Context) error {
 
 // dropIgnored drops the operations that are not work: changes of files that git ignored before the
 // command. Changes of files that it listed are recorded, even if the command makes git ignore
-// them.
+// them; so are those of files that git ignores by what the job wrote before.
 func (j *joiner) dropIgnored(ctx context.Context) error {
 	var ask []string
 	for i := range j.ops {
@@ -139,16 +139,23 @@ func (j *joiner) dropIgnored(ctx context.Context) error {
 	if len(ask) == 0 {
 		return nil
 	}
-	ignored, err := j.ignored(ctx, j.t, ask)
+	ignored, err := j.ignored(ctx, j.t, ask, nil)
 	if err != nil {
 		return err
+	}
+	first := ignored // before the job
+	if rules := j.o.led.FirstRules(); len(rules) > 0 {
+		if first, err = j.ignored(ctx, j.t, slices.Collect(maps.Keys(ignored)), rules); err != nil {
+			return err
+		}
 	}
 	known := j.o.led.Paths()
 	for i := range j.ops {
 		op := &j.ops[i]
 		if ignored[op.path] && !j.snap.Listed(op.path) {
 			_, found := slices.BinarySearch(known, op.path)
-			op.quiet = !found
+			op.late = !found && !first[op.path]
+			op.quiet = !found && !op.late
 		}
 	}
 	// A directory is recorded for its content, or if it is empty.
@@ -193,7 +200,7 @@ func (j *joiner) Note() error {
 			d = ledger.PathChange{Path: rootfs.RawName(op.path), Before: op.was}
 		}
 		d.After = op.now
-		d.Ignored = op.quiet && op.aside
+		d.Ignored = op.quiet && op.aside || op.late
 		j.deltas[op.path] = d
 		if op.unkept {
 			unkept = append(unkept, rootfs.RawName(op.path))

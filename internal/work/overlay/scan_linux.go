@@ -22,6 +22,7 @@ type operation struct {
 	copied bool // the upper layer has a changed copy of a file of the lower one
 	quiet  bool // no work: not for the ledger, or only to be kept
 	aside  bool // of a quiet one, what was there is kept
+	late   bool // git ignores it by what the job wrote
 	after  int  // for opTree: index of the first op behind what is in it
 	why    string
 	denied bool              // of opKeep: why is a rule

@@ -75,6 +75,7 @@ func TestUndoIsTrue(t *testing.T) {
 		{"echo '*' >>.git/info/exclude; rm tracked untracked"},
 		{"git rm -q --cached tracked; echo tracked >.git/info/exclude; echo evil >>tracked"},
 		{"echo data >.gitignore", "rm -rf data"},
+		{"echo '*' >.gitignore", "echo x >made; mkdir n/m; echo x >n/m/x", "echo y >>made; mkdir full"},
 		{"git rm -rq --cached .; echo '*' >.git/info/exclude", "rm -rf tracked data; echo evil >>untracked"},
 		{"git init -q data; echo evil >>data/a", "rm -rf data/sub"},
 		{"mkdir -p data/.git; rm -rf data/a"},
@@ -130,7 +131,10 @@ func undoIsTrue(t *testing.T, level sandbox.Level, commands []string) {
 		dirtest.Write(t, filepath.Join(dir, p), "text of "+p+"\n")
 	}
 	dirtest.Must(t, os.Symlink("tracked", filepath.Join(dir, "link")))
-	dirtest.Write(t, filepath.Join(dir, ".gitignore"), "ig\n*.ig\n")
+	first := filepath.Join(base, "first")
+	for _, d := range []string{dir, first} {
+		dirtest.Write(t, filepath.Join(d, ".gitignore"), "ig\n*.ig\n")
+	}
 	dirtest.Must(t, os.WriteFile(filepath.Join(dir, "large.ig"), make([]byte, 17<<20), 0o644))
 	dirtest.Must(t, os.Mkdir(filepath.Join(dir, "empty"), 0o755))
 	dirtest.Must(t, os.Chmod(filepath.Join(dir, "empty"), 0o755|fs.ModeSticky))
@@ -156,7 +160,7 @@ func undoIsTrue(t *testing.T, level sandbox.Level, commands []string) {
 	defer r.Close()
 	ignored := map[string]bool{}
 	for i, c := range commands {
-		ignoredNow(dir, ignored)
+		ignoredNow(dir, first, ignored)
 		o, err := r.Run(ledger.AtStep(t.Context(), strconv.Itoa(i+1)), Cmd{Shell: c, Snapshot: true, Timeout: time.Minute})
 		if err != nil && level == sandbox.Bubblewrap && strings.Contains(err.Error(), "permission") {
 			t.Logf("%s\nis refused: %v", c, err) // a directory that only root may enter cannot be guarded by name
@@ -185,8 +189,9 @@ func undoIsTrue(t *testing.T, level sandbox.Level, commands []string) {
 	}
 }
 
-// ignoredNow adds the names of files that git would ignore if a command made them.
-func ignoredNow(dir string, ignored map[string]bool) {
+// ignoredNow adds the names of files that git would ignore if a command made them, by the ignore files in first, which
+// are those from before the job.
+func ignoredNow(dir, first string, ignored map[string]bool) {
 	all := []string{"made", "n", "n/m", "n/m/x", "moved", "moved/x", "moved/a", "moved/sub", "moved/sub/b", "moved/i", "new-exclude", ".gitignore", ".gitattributes", "second", "c", "e", "pipe"}
 	for _, name := range undoNames {
 		all = append(all, name, name+"/x", "clone/"+filepath.Base(name))
@@ -203,7 +208,8 @@ func ignoredNow(dir string, ignored map[string]bool) {
 		return false
 	})
 	cmd := exec.Command("git", "check-ignore", "--no-index", "-z", "--stdin")
-	cmd.Dir, cmd.Stdin = dir, strings.NewReader(strings.Join(all, "\x00")+"\x00")
+	cmd.Env = append(os.Environ(), "GIT_DIR="+filepath.Join(dir, ".git"), "GIT_WORK_TREE="+first)
+	cmd.Dir, cmd.Stdin = first, strings.NewReader(strings.Join(all, "\x00")+"\x00")
 	out, _ := cmd.Output() // 1: none
 	for p := range strings.SplitSeq(string(out), "\x00") {
 		ignored[p] = true
@@ -218,7 +224,7 @@ func fewerNames(want, got string) bool {
 }
 
 // nameless reports whether a difference is one that the ledger does not name: a new file that git
-// ignored before the command that made it.
+// ignored before the command that made it, and not by what the job wrote.
 func nameless(want, got map[string]string, ignored map[string]bool, p string) bool {
 	if want[p] != "" {
 		return false
