@@ -53,6 +53,9 @@ func TestMCPAsks(t *testing.T) {
 	if a == nil || a.Message != "Which one?" || a.Server != "fake" || a.Tool != "drop" {
 		t.Fatalf("it asks %+v", a)
 	}
+	if want := `{"type":"object","properties":{"number":{"type":"integer"}},"required":["number"]}`; string(a.Schema) != want { // as the server wrote it
+		t.Errorf("its schema is %s, want %s", a.Schema, want)
+	}
 	_, wrong := asking(t, f.Pool, drop, accept(a, `"many"`))
 	if wrong == nil || wrong.ID != a.ID || !strings.Contains(wrong.Fault, "number") {
 		t.Fatalf("after an answer that does not fit it asks %+v", wrong)

@@ -247,11 +247,11 @@ func (c *calls) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitRe
 	}
 	ask := turn.Asking{Call: o.id, Server: c.server, Tool: o.tool, Message: spelling.Clip(rootfs.Visible(r.Params.Message), maxQuestion), URL: line(r.Params.URL)}
 	if r.Params.RequestedSchema != nil {
-		b, err := json.Marshal(r.Params.RequestedSchema)
-		if err != nil || len(b) > maxQuestionSchema {
+		text, _ := r.Params.Meta[schemaMeta].(string)
+		if len(text) > maxQuestionSchema {
 			return nil, errors.New("the schema of the question is too long")
 		}
-		ask.Schema = b
+		ask.Schema = json.RawMessage(text)
 	}
 	ask.ID = digest([]byte(ask.Message + "\x00" + ask.URL + "\x00" + string(ask.Schema)))[:16]
 	a, known := o.saidBefore(ask.ID)

@@ -120,6 +120,9 @@ func (w *wire) receives(message []byte) (out []byte, ok bool) {
 	if w.notice(m) {
 		return nil, true
 	}
+	if string(method) == `"elicitation/create"` {
+		m["params"] = withSchema(m["params"])
+	}
 	m["jsonrpc"] = json.RawMessage(`"2.0"`)
 	q, asked := request{}, false
 	switch {
@@ -149,6 +152,24 @@ func (w *wire) receives(message []byte) (out []byte, ok bool) {
 	}
 	out, err := json.Marshal(m)
 	return out, err == nil
+}
+
+// schemaMeta is the metadata in which the schema of a question reaches [calls.elicit] as the server wrote it: its
+// fields are asked in their order, which the library's value lacks.
+const schemaMeta = "adroit.run/schema"
+
+func withSchema(params json.RawMessage) json.RawMessage {
+	var p, meta map[string]json.RawMessage
+	if json.Unmarshal(params, &p) != nil || p["requestedSchema"] == nil {
+		return params
+	}
+	if json.Unmarshal(p["_meta"], &meta) != nil || meta == nil {
+		meta = map[string]json.RawMessage{}
+	}
+	meta[schemaMeta] = jsontext.Quote(string(p["requestedSchema"]))
+	p["_meta"], _ = json.Marshal(meta) // what was read can be written
+	out, _ := json.Marshal(p)
+	return out
 }
 
 // refuses notes the refusal of a request that begins a connection.

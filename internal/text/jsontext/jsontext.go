@@ -32,6 +32,25 @@ func Quote(s string) json.RawMessage {
 	return b
 }
 
+// Names returns the names of an object's members in their order, none of other JSON.
+func Names(object json.RawMessage) (names []string) {
+	in := json.NewDecoder(bytes.NewReader(object))
+	if open, err := in.Token(); err != nil || open != json.Delim('{') {
+		return nil
+	}
+	for in.More() {
+		name, err := in.Token()
+		if err == nil {
+			err = in.Decode(new(json.RawMessage))
+		}
+		if err != nil {
+			return nil
+		}
+		names = append(names, name.(string))
+	}
+	return names
+}
+
 // Text returns a string without its quotes, and other JSON as it is.
 func Text(raw json.RawMessage) string {
 	var text string

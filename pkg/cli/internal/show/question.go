@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -322,24 +323,25 @@ type Field struct {
 	Text     bool // it is text, whatever it looks like
 }
 
-// Fields lists the fields of the answer to a tool's question, none if it is yes or no.
+// Fields lists the fields of the answer to a tool's question in the order of its schema, none if it is yes or no.
 func Fields(q *jobs.Question) []Field {
 	u := UserQuestion(q)
 	var s struct {
 		Required   []string
-		Properties map[string]struct {
-			Type, Title, Description string
-			Enum                     []json.RawMessage
-			OneOf                    []struct{ Const json.RawMessage }
-			Default                  json.RawMessage
-		}
+		Properties json.RawMessage
 	}
-	if u == nil || len(u.Schema) == 0 || json.Unmarshal(u.Schema, &s) != nil {
+	var fields map[string]struct {
+		Type, Title, Description string
+		Enum                     []json.RawMessage
+		OneOf                    []struct{ Const json.RawMessage }
+		Default                  json.RawMessage
+	}
+	if u == nil || len(u.Schema) == 0 || json.Unmarshal(u.Schema, &s) != nil || json.Unmarshal(s.Properties, &fields) != nil {
 		return nil
 	}
 	var out []Field
-	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		p := s.Properties[name]
+	for _, name := range jsontext.Names(s.Properties) {
+		p := fields[name]
 		f := Field{Name: name, Required: slices.Contains(s.Required, name), Text: p.Type == "string"}
 		parts := []string{cmp.Or(p.Description, p.Title), p.Type}
 		for _, one := range p.OneOf {
@@ -361,15 +363,7 @@ func Fields(q *jobs.Question) []Field {
 		f.About = Quote(kit.SanitizeLine(strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")))
 		out = append(out, f)
 	}
-	slices.SortStableFunc(out, func(a, b Field) int { return cmp.Compare(fieldRank(a), fieldRank(b)) })
 	return out
-}
-
-func fieldRank(f Field) int {
-	if f.Required {
-		return 0
-	}
-	return 1
 }
 
 // userQuestion shows which server asks, its question, and the fields of the answer.
