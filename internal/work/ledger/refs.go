@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha1" //nolint:gosec // as git names content
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -51,6 +52,7 @@ type refState struct {
 	Loose  []refPair `json:"loose,omitempty"`
 	Packed string    `json:"packed,omitempty"` // digest of the file with the others
 	Index  string    `json:"index,omitempty"`  // digest of what is staged
+	Held   string    `json:"held,omitempty"`   // digest of the index's content, if it is kept with the state
 	Began  int       `json:"began,omitempty"`  // moves that the ledger had
 	Files  []refPair `json:"files,omitempty"`  // see GitFile; nil: not read
 
@@ -111,7 +113,10 @@ func (b *log) refsOf(ctx context.Context, top string, x *gitIndex, keep bool) (*
 	for _, name := range slices.Sorted(maps.Keys(loose)) {
 		s.Loose = append(s.Loose, refPair{rootfs.RawName(name), loose[name]})
 	}
-	s.Index = indexDigest(own, x)
+	var data []byte
+	if s.Index, data = stagedAt(ctx, s.Dir, own, x); keep && data != nil && len(data) <= MaxKeep && b.Store(data) == nil {
+		s.Held = rootfs.Digest(data)
+	}
 	s.jobs(own, common, loose["HEAD"])
 	s.readFiles(own, common)
 	return s, nil
@@ -322,27 +327,28 @@ func bare(common int) bool {
 	return false
 }
 
-// indexDigest returns the digest of the staged changes: "" if there are none, unread if the index
-// cannot be read here. x is the index if it has been read before.
-func indexDigest(own int, x *gitIndex) string {
+// stagedAt returns the digest of the staged changes, "" if there are none, unread if nothing reads the
+// index, and its content. x is the index if it has been read before; then there is no content.
+func stagedAt(ctx context.Context, dir string, own int, x *gitIndex) (string, []byte) {
 	st, err := rootfs.StatAt(own, "index")
 	switch {
 	case errors.Is(err, unix.ENOENT):
-		return ""
+		return "", nil
 	case err != nil || rootfs.TypeOf(&st) != unix.S_IFREG:
-		return unread
+		return unread, nil
 	case x != nil && x.now == stampFrom(&st):
-		return x.staged
+		return x.staged, nil
 	}
 	b, err := rootfs.ReadAt(own, "index", maxPacked)
 	if err != nil {
-		return unread
+		return unread, nil
 	}
-	return stagedIn(b)
+	return stagedIn(ctx, dir, "index", b), b
 }
 
-// stagedIn returns the digest of an index's content, unread if its format is unknown.
-func stagedIn(b []byte) string {
+// stagedIn returns the digest of what an index stages, whose content lies in a file of the git directory, unread if
+// nothing reads it. Git reads a sparse index, and one that has the rest in another file.
+func stagedIn(ctx context.Context, dir, file string, b []byte) string {
 	for _, size := range []int{sha1.Size, sha256.Size} {
 		if len(b) < size {
 			continue
@@ -354,7 +360,31 @@ func stagedIn(b []byte) string {
 			return x.staged
 		}
 	}
-	return unread
+	var out bytes.Buffer
+	if err := rootfs.RunGit(ctx, dir, []string{"GIT_INDEX_FILE=" + path.Join(dir, file)}, nil, &out, "--git-dir="+dir, "ls-files", "-z", "-s", "-v", "--sparse"); err != nil {
+		return unread
+	}
+	staged := sha256.New() // as parseIndex has it: git changes the form of an index when it likes
+	for out.Len() > 0 {
+		entry, _ := out.ReadString(0)
+		facts, name, _ := strings.Cut(entry, "\t")
+		f := strings.Fields(facts) // the tag, the mode, the ID, the stage
+		if len(f) != 4 {
+			return unread
+		}
+		mode, _ := strconv.ParseUint(f[1], 8, 32)
+		oid, _ := hex.DecodeString(f[2])
+		flags, _ := strconv.ParseUint(f[3], 10, 2)
+		if flags <<= 28; f[0] == strings.ToLower(f[0]) {
+			flags |= 0x8000_0000
+		}
+		if strings.EqualFold(f[0], "S") {
+			flags |= 0x4000
+		}
+		staged.Write(append(binary.BigEndian.AppendUint32(nil, uint32(mode)), oid...))
+		staged.Write(append(binary.BigEndian.AppendUint32(nil, uint32(flags)), name...))
+	}
+	return hex.EncodeToString(staged.Sum(nil))
 }
 
 // values returns the values of all references.

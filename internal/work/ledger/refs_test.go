@@ -4,7 +4,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
@@ -48,21 +50,33 @@ func TestConverts(t *testing.T) {
 	}
 }
 
-// TestStaged: what is staged is read whatever the length of the repository's IDs.
+// TestStaged: what is staged is read whatever the form of the index, and another time of a file changes nothing.
 func TestStaged(t *testing.T) {
-	for _, format := range []string{"sha1", "sha256"} {
+	for _, form := range []string{"init -q", "init -q --object-format=sha256", "update-index --split-index", "sparse-checkout set --cone --sparse-index d", "update-index --index-version 4", "update-index --untracked-cache"} {
 		dir := t.TempDir()
-		dirtest.Git(t, dir, "init", "-q", "--object-format="+format)
+		args := strings.Fields(form)
+		if args[0] != "init" {
+			dirtest.Git(t, dir, "init", "-q")
+		} else {
+			dirtest.Git(t, dir, args...)
+		}
+		dirtest.Write(t, filepath.Join(dir, "d/f"), "zero\n")
+		dirtest.Write(t, filepath.Join(dir, "e/f"), "zero\n")
+		dirtest.Git(t, dir, "add", ".")
+		dirtest.Git(t, dir, "commit", "-qm", "x")
+		dirtest.Git(t, dir, args...)
 		staged := func(content string) string {
-			dirtest.Write(t, filepath.Join(dir, "f"), content)
-			dirtest.Git(t, dir, "add", "f")
+			dirtest.Write(t, filepath.Join(dir, "d/f"), content)
+			dirtest.Git(t, dir, "add", "d/f")
 			b, err := os.ReadFile(filepath.Join(dir, ".git/index"))
 			dirtest.Must(t, err)
-			return stagedIn(b)
+			return stagedIn(t.Context(), filepath.Join(dir, ".git"), "index", b)
 		}
 		one, two, again := staged("one\n"), staged("two\n"), staged("one\n")
-		if one == unread || one == two || one != again {
-			t.Errorf("%s: %q, %q, %q", format, one, two, again)
+		dirtest.Must(t, os.Chtimes(filepath.Join(dir, "d/f"), time.Time{}, time.Unix(1e9, 0)))
+		dirtest.Git(t, dir, "update-index", "--refresh")
+		if one == unread || one == two || one != again || staged("one\n") != one {
+			t.Errorf("%s: %q, %q, %q", form, one, two, again)
 		}
 	}
 }

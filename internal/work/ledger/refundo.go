@@ -185,7 +185,7 @@ func (r *refUndo) set(ctx context.Context, n *refNet) error {
 		if branch, ok := strings.CutPrefix(head, "ref: "); r.left["HEAD"] || ok && r.left[branch] {
 			return errors.New("what it is compared with, HEAD, has not been moved back")
 		}
-		return r.restoreIndex(n)
+		return r.restoreIndex(ctx, n)
 	case GitFile(n.name):
 		return r.restoreFile(n)
 	case n.name == "HEAD" && !strings.HasPrefix(old, "ref: ") && strings.Trim(old, "0123456789abcdef") != "":
@@ -209,17 +209,27 @@ func (r *refUndo) git(ctx context.Context, input string, args ...string) error {
 	return rootfs.RunGit(ctx, r.now.Dir, nil, []byte(input), io.Discard, append([]string{"--git-dir=" + r.now.Dir}, args...)...)
 }
 
-// restoreIndex restores the index.
-func (r *refUndo) restoreIndex(n *refNet) error {
-	same := func() bool { return indexDigest(r.own, nil) == n.last.After }
-	if n.orig.Before == "" {
-		return r.replace(r.own, "index", 0o666, nil, same)
+// restoreIndex restores the index, if it can still be read: the rest of one may be in a file that git removes.
+func (r *refUndo) restoreIndex(ctx context.Context, n *refNet) error {
+	var content io.Reader
+	var data []byte
+	var err error
+	if n.orig.Before != "" {
+		if data, err = r.l.Load(n.orig.Kept); err != nil {
+			return err
+		}
+		content = bytes.NewReader(data)
 	}
-	data, err := r.l.Load(n.orig.Kept)
-	if err != nil {
-		return err
+	readable := true
+	err = r.replace(r.own, "index", 0o666, content, func() bool {
+		now, _ := stagedAt(ctx, r.now.Dir, r.own, nil)
+		readable = content == nil || stagedIn(ctx, r.now.Dir, "index.lock", data) == n.orig.Before
+		return readable && now == n.last.After
+	})
+	if !readable {
+		return errors.New("git does not read what was staged before any more; git status shows what is staged")
 	}
-	return r.replace(r.own, "index", 0o666, bytes.NewReader(data), same)
+	return err
 }
 
 // restoreFile restores a file for which GitFile holds.
@@ -354,7 +364,7 @@ func (s *Snapshot) compareRefs(ctx context.Context, t *rootfs.Tree) (moves []Ref
 			m.Before = last.After
 		}
 		if name == IndexRef {
-			s.keepIndexes(was, now, &m)
+			s.keepIndexes(ctx, was, now, &m)
 		}
 		if m.Before == before[name] {
 			m.Kept = cmp.Or(m.Kept, s.keepFile(was.content[name]))
@@ -415,18 +425,17 @@ func (b *log) movedSince(was *refState) map[string]bool {
 
 // keepIndexes keeps the content of the index before and after a command. What is not
 // kept is not put back.
-func (s *Snapshot) keepIndexes(was, now *refState, m *RefMove) {
+func (s *Snapshot) keepIndexes(ctx context.Context, was, now *refState, m *RefMove) {
 	keep := func(file, staged string) string {
 		data, err := os.ReadFile(file)
-		if err != nil || len(data) > MaxKeep || stagedIn(data) != staged || s.looking {
-			return ""
-		}
-		if s.Ledger.Store(data) != nil {
+		if err != nil || len(data) > MaxKeep || s.looking || stagedIn(ctx, now.Dir, "index", data) != staged || s.Ledger.Store(data) != nil {
 			return ""
 		}
 		return rootfs.Digest(data)
 	}
-	if s.saved != "" && was.Index == m.Before {
+	if m.Kept = was.Held; was.Index != m.Before {
+		m.Kept = ""
+	} else if s.saved != "" && m.Kept == "" {
 		m.Kept = keep(filepath.Join(s.Ledger.Dir, s.saved), m.Before)
 	}
 	m.Left = keep(filepath.Join(filepath.FromSlash(now.Dir), "index"), m.After)
