@@ -107,15 +107,38 @@ func RepositoryNotes(root string, sandboxed bool, show []string) (notes []string
 	if err != nil {
 		return notes
 	}
+	hidden := func(p string) bool {
+		seen := func(s string) bool { s = realPath(s); return s != "" && rootfs.Within(s, p) }
+		return sandboxed && hiddenByDefault(root, p) && !slices.ContainsFunc(append(slices.Clip(show), top, common), seen)
+	}
 	for _, objects := range borrowed(common) {
-		seen := func(s string) bool { s = realPath(s); return s != "" && rootfs.Within(s, objects) }
-		if !sandboxed || !hiddenByDefault(root, objects) || slices.ContainsFunc(append(slices.Clip(show), top, common), seen) {
+		if hidden(objects) {
+			notes = append(notes, fmt.Sprintf("commands do not see %s, from which this repository takes objects, so that git fails in them; sandbox: {show: [%[1]s]} in the configuration shows it to them, or git -C %s repack -a -d and the removal of objects/info/alternates makes the repository whole", objects, top))
+		}
+	}
+	return append(notes, filterNotes(root, hidden)...)
+}
+
+// filterNotes names the filters through which no file goes here: hidden reports which programs commands do not see.
+func filterNotes(root string, hidden func(p string) bool) (notes []string) {
+	local := map[string]bool{}
+	for _, s := range gitSettings(root) {
+		if s.section != "filter" || s.key != "clean" && s.key != "smudge" && s.key != "process" {
 			continue
 		}
-		notes = append(notes, fmt.Sprintf("commands do not see %s, from which this repository takes objects, so that git fails in them; sandbox: {show: [%[1]s]} in the configuration shows it to them, or git -C %s repack -a -d and the removal of objects/info/alternates makes the repository whole", objects, top))
-	}
-	for _, filter := range localFilters(common) {
-		notes = append(notes, fmt.Sprintf("files with the filter %q cannot be committed by adroit, and are in a worktree as the repository stores them: it is of the repository's own settings, whose programs adroit does not run; git add and git commit, by you, run it", filter))
+		if theirs := s.scope == "local" || s.scope == "worktree"; theirs && s.key != "smudge" && !local[s.name] {
+			local[s.name] = true
+			notes = append(notes, fmt.Sprintf("files with the filter %q cannot be committed by adroit, and are in a worktree as the repository stores them: it is of the repository's own settings, whose programs adroit does not run; git add and git commit, by you, run it", s.name))
+		}
+		for word := range strings.FieldsSeq(s.value) {
+			program := strings.Trim(word, `"'`)
+			if below, ok := strings.CutPrefix(program, "~/"); ok {
+				program = path.Join(os.Getenv("HOME"), below)
+			}
+			if program = realPath(program); program != "" && hidden(program) && !slices.ContainsFunc(toolchains(os.Getenv, os.Getenv("HOME")), func(t string) bool { return rootfs.Within(t, program) }) {
+				notes = append(notes, fmt.Sprintf("commands do not see %s, which the filter %q of your git settings runs, so that git refuses files with that filter in them; sandbox: {show: [%[1]s]} in the configuration shows it to them", program, s.name))
+			}
+		}
 	}
 	return notes
 }
@@ -165,21 +188,6 @@ func hiddenByDefault(root, p string) bool {
 		h = realPath(h)
 		return h != "" && h != "/" && rootfs.Within(h, p) && !rootfs.Within(root, h)
 	})
-}
-
-// localFilters returns the filters that a repository's own settings have for what is committed.
-func localFilters(common string) (names []string) {
-	b, err := readSmall(path.Join(common, "config"))
-	if err != nil {
-		return nil
-	}
-	settings, _ := rootfs.GitSettings(b) // what cannot be read is refused at the commit
-	for _, s := range settings {
-		if s.Section == "filter" && (s.Key == "clean" || s.Key == "process") && !slices.Contains(names, s.Name) {
-			names = append(names, s.Name)
-		}
-	}
-	return names
 }
 
 // outerRepoOf finds the part outside of a workspace. It is empty if the git directory is in the

@@ -1,9 +1,12 @@
 package process
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -167,7 +170,7 @@ func (c *runnerSandbox) build(level sandbox.Level, root string) (*sandbox.Policy
 	if level != sandbox.Full && c.Cache != "" {
 		tidyCaches(c.Cache, cacheName(root), time.Now())
 	}
-	if err := commitSettings(filepath.Join(private, "home")); err != nil {
+	if err := commitSettings(filepath.Join(private, "home"), root); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -342,36 +345,94 @@ func toolchains(getenv func(string) string, home string) []string {
 // becomes of a file's content on its way into a commit and out of it.
 var commitKeys = map[string]string{"user": " name email ", "core": " autocrlf eol ", "filter": " clean smudge process required "}
 
-// commitSettings gives commands those of the user's git settings that commits need, and nothing
-// else of them, which may hold tokens.
-func commitSettings(home string) error {
-	// The files that git reads, the last one takes precedence. Without any, git itself reports
-	// what is missing.
-	config := cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(os.Getenv("HOME"), ".config"))
-	files := []string{filepath.Join(config, "git", "config"), filepath.Join(os.Getenv("HOME"), ".gitconfig")}
-	if one, ok := os.LookupEnv("GIT_CONFIG_GLOBAL"); ok {
-		files = []string{one}
+// A gitSetting is a setting of git, with the scope of the file that has it.
+type gitSetting struct{ scope, section, name, key, value string }
+
+// gitSettings returns the settings that git reads in root, with what they include there; none where it fails, which it
+// reports itself when it works.
+func gitSettings(root string) (all []gitSetting) {
+	var list bytes.Buffer
+	env := append(rootfs.UserConfig(), "GIT_CONFIG_NOSYSTEM=0")
+	_ = rootfs.RunGit(context.Background(), root, env, nil, &list, "config", "--list", "--show-scope", "--includes", "-z")
+	fields := strings.Split(list.String(), "\x00") // scope, key LF value, scope, …
+	for i := 0; i+1 < len(fields); i += 2 {
+		full, value, given := strings.Cut(fields[i+1], "\n")
+		section, rest, _ := strings.Cut(full, ".")
+		last := strings.LastIndexByte(rest, '.')
+		if !given {
+			value = "true"
+		}
+		all = append(all, gitSetting{fields[i], section, rest[:max(last, 0)], rest[last+1:], value})
 	}
-	var b []byte
-	for _, f := range files {
-		text, _ := os.ReadFile(f)
-		b = append(append(b, text...), '\n')
-	}
+	return all
+}
+
+// commitFiles returns those of the user's git settings, for commands in root, that commits need, with the
+// files that they name, by the names in a home. Nothing else is given, which may hold tokens.
+// A filter whose program the sandbox hides would let a file through as it is, so that each is required,
+// whosever it is, and has both ways.
+func commitFiles(root string) map[string]string {
 	var out strings.Builder
-	section, keys := "", ""
-	for line := range strings.Lines(string(b)) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			name, _, _ := strings.Cut(strings.Trim(line, "[]"), " ")
-			section, keys = line, commitKeys[strings.ToLower(name)]
-			continue
+	filters, files := map[string]string{}, map[string]string{".gitattributes": "attributes", ".gitignore": "ignore"}
+	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+	head := func(section, name string) {
+		if name != "" {
+			section += ` "` + escape.Replace(name) + `"`
 		}
-		key, _, _ := strings.Cut(line, "=")
-		if strings.Contains(keys, " "+strings.ToLower(strings.TrimSpace(key))+" ") && !strings.HasSuffix(line, `\`) { // half of a value would break all
-			fmt.Fprintf(&out, "%s\n\t%s\n", section, line)
+		fmt.Fprintf(&out, "[%s]\n", section)
+	}
+	for _, s := range gitSettings(root) {
+		if s.section == "filter" && s.value != "" {
+			filters[s.name] += " " + s.key
+		}
+		switch {
+		case s.scope != "global":
+		case s.section == "core" && s.key == "attributesfile":
+			files[".gitattributes"] = s.value
+		case s.section == "core" && s.key == "excludesfile":
+			files[".gitignore"] = s.value
+		case strings.Contains(commitKeys[s.section], " "+s.key+" "):
+			head(s.section, s.name)
+			fmt.Fprintf(&out, "\t%s = \"%s\"\n", s.key, escape.Replace(s.value))
 		}
 	}
-	if out.Len() == 0 {
+	for _, name := range slices.Sorted(maps.Keys(filters)) {
+		head("filter", name)
+		out.WriteString("\trequired = true\n")
+		for _, way := range []string{"clean", "smudge"} {
+			if !strings.Contains(filters[name], " process") && !strings.Contains(filters[name], " "+way) {
+				fmt.Fprintf(&out, "\t%s = cat\n", way)
+			}
+		}
+	}
+	found := map[string]string{}
+	config := cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(os.Getenv("HOME"), ".config"))
+	for name, file := range files {
+		if below, ok := strings.CutPrefix(file, "~/"); ok {
+			file = filepath.Join(os.Getenv("HOME"), below)
+		} else if !filepath.IsAbs(file) {
+			file = filepath.Join(config, "git", file)
+		}
+		if b, err := readSmall(realPath(file)); err == nil {
+			found[name] = string(b)
+		}
+	}
+	if _, ok := found[".gitattributes"]; ok {
+		out.WriteString("[core]\n\tattributesFile = ~/.gitattributes\n")
+	}
+	if _, ok := found[".gitignore"]; ok {
+		out.WriteString("[core]\n\texcludesFile = ~/.gitignore\n")
+	}
+	if out.Len() > 0 {
+		found[".gitconfig"] = out.String()
+	}
+	return found
+}
+
+// commitSettings writes [commitFiles] into the home of commands.
+func commitSettings(home, root string) error {
+	files := commitFiles(root)
+	if len(files) == 0 {
 		return nil
 	}
 	if err := os.MkdirAll(home, 0o700); err != nil {
@@ -383,10 +444,12 @@ func commitSettings(home string) error {
 		return err
 	}
 	defer unix.Close(dir)
-	if err := rootfs.RemoveAt(dir, ".gitconfig"); err != nil {
-		return err
+	for name, content := range files {
+		if err := errors.Join(rootfs.RemoveAt(dir, name), rootfs.CreateAt(dir, name, strings.NewReader(content), 0o600)); err != nil {
+			return err
+		}
 	}
-	return rootfs.CreateAt(dir, ".gitconfig", strings.NewReader(out.String()), 0o600)
+	return nil
 }
 
 // resolver returns the file by which names are looked up, if it is a link into /run, as it often
