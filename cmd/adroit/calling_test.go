@@ -220,6 +220,16 @@ func TestBuilderInEachWay(t *testing.T) {
 			t.Errorf("the last request lacks signed thinking or the cache's mark: %s", last)
 		}
 	})
+	t.Run("falls back for an unknown reason", func(t *testing.T) {
+		p := llmtest.NewProduct(t, "without words", play)
+		s.configure(t, fmt.Sprintf("endpoints:\n  lab:\n    base_url: %s/v1\n", p.URL))
+		for range 2 { // it is remembered
+			same(t, s.build(t, append(shellTests, "-m", "lab/qwen")...))
+			if got := s.ways(t); got != "constrained" || len(p.Refused()) != 4 {
+				t.Errorf("it was asked %s, refused %q", got, p.Refused())
+			}
+		}
+	})
 	t.Run("falls back and remembers", func(t *testing.T) {
 		p := llmtest.NewProduct(t, "vllm without a parser", play)
 		s.configure(t, fmt.Sprintf("endpoints:\n  lab:\n    base_url: %s/v1\n    dialect: vllm\n", p.URL))

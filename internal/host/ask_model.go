@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/calling/transport"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -35,7 +36,7 @@ func malformed(r *llm.Response) string {
 
 // generate asks the model in the first way that has not failed. A way that
 // the server refuses is given up for the conversation, and the next is tried
-// at once.
+// at once; so is one that it refuses for an unknown reason, if another then works.
 func (m *models) generate(ctx context.Context, model llm.Model, c *conversation, a turn.ModelRequest, req *llm.Request, show func(llm.Delta)) (*turn.ModelResponse, error) {
 	if len(c.tools) == 0 {
 		resp, err := model.Generate(ctx, req, show)
@@ -45,6 +46,8 @@ func (m *models) generate(ctx context.Context, model llm.Model, c *conversation,
 		return &turn.ModelResponse{Response: *resp}, nil
 	}
 	list, why := m.ways(ctx, c, a)
+	var refused error // for a reason that is not known
+	var maybe []turn.ModeFailure
 	for i, way := range list {
 		var resp *llm.Response
 		var slipped string
@@ -55,25 +58,40 @@ func (m *models) generate(ctx context.Context, model llm.Model, c *conversation,
 			resp, slipped, err = m.in(ctx, way, model, c, a, req, show)
 		}
 		if err == nil {
+			m.giveUp(c, a.Model, maybe)
 			return &turn.ModelResponse{Response: *resp, CallMode: way, ModeReason: why, Malformed: cmp.Or(slipped, malformed(resp))}, nil
 		}
 		var le *llm.Error
-		if i == len(list)-1 || !errors.As(err, &le) {
+		if !errors.As(err, &le) {
 			return nil, err
 		}
-		given := le.Kind == llm.Unsupported || le.Kind == llm.Cut && c.broke(way)
-		if !given && le.Kind != turn.Overrun {
+		given, unknown := le.Kind == llm.Unsupported || le.Kind == llm.Cut && c.broke(way), transport.Unexplained(le)
+		switch {
+		case i < len(list)-1 && (given || unknown || le.Kind == turn.Overrun):
+		case given || unknown:
+			return nil, cmp.Or(refused, err)
+		default:
 			return nil, err
 		}
 		back := turn.ModeFailure{Mode: way, Why: le.Error()}
-		if why = fmt.Sprintf("%s: %s", way, back.Why); given {
-			c.modeFailures = append(c.modeFailures, back)
-			if m.CallModes != nil {
-				m.CallModes.Learn(a.Model, back)
-			}
+		switch why = fmt.Sprintf("%s: %s", way, back.Why); {
+		case given:
+			m.giveUp(c, a.Model, []turn.ModeFailure{back})
+		case unknown:
+			refused, maybe = cmp.Or(refused, err), append(maybe, back)
 		}
 	}
 	return nil, errors.New("there is no way to call tools")
+}
+
+// giveUp has a conversation, and later ones with the model, go without ways that failed.
+func (m *models) giveUp(c *conversation, model string, failed []turn.ModeFailure) {
+	for _, back := range failed {
+		c.modeFailures = append(c.modeFailures, back)
+		if m.CallModes != nil {
+			m.CallModes.Learn(model, back)
+		}
+	}
 }
 
 // broke reports whether an answer held to a form was cut so often that the

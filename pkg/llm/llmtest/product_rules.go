@@ -60,6 +60,12 @@ var products = map[string][]rule{
 		}
 		return 0, ""
 	}},
+	"without words": {func(a *Asked) (int, string) {
+		if len(a.Tools) > 0 {
+			return 400, "E1723"
+		}
+		return 0, ""
+	}},
 	"lmstudio": {func(a *Asked) (int, string) {
 		if f := a.Body["response_format"]; f != nil && a.Schema == nil {
 			return 400, "'response_format.type' must be 'json_schema' or 'text'"

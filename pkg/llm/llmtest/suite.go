@@ -66,8 +66,8 @@ func question() *llm.Request {
 // ask has a model answer one question with a behaviour.
 func (s *suite) ask(t *testing.T, do Behaviour) (*llm.Response, error) {
 	t.Helper()
-	// An adapter may ask once more in another form.
-	return s.newModel(New(t, do, do).URL).Generate(t.Context(), question(), nil)
+	// An adapter may ask again in other forms.
+	return s.newModel(New(t, do, do, do, do).URL).Generate(t.Context(), question(), nil)
 }
 
 func (s *suite) answer(t *testing.T, turn Turn) *llm.Response {

@@ -454,7 +454,7 @@ func TestWhatAServerCannotDo(t *testing.T) {
 		{400, "role 'tool' must follow a message with calls", true, llm.BadRequest},
 	} {
 		no := llmtest.Fail(c.status, fmt.Sprintf(`{"error":{"message":%q}}`, c.says))
-		s := llmtest.New(t, no, no)
+		s := llmtest.New(t, no, no, no, no)
 		req := request()
 		if !c.tools {
 			req.Tools, req.Output = nil, json.RawMessage(`{"type":"object"}`)
@@ -564,6 +564,45 @@ func TestUnknownRefusals(t *testing.T) {
 		_, err = m.Generate(t.Context(), request(), nil)
 		if got := len(s.Requests()); got != asked || (err == nil) != (asked == 2) {
 			t.Errorf("%d: asked %d times, %v", status, got, err)
+		}
+	}
+}
+
+// TestUnknownRefusalsOfPart: whatever part of a request a server refuses in words that nobody knows, the request is made
+// without it, as far as there is a form that calls tools, and is bounded where there is none.
+func TestUnknownRefusalsOfPart(t *testing.T) {
+	tool := llm.ToolSpec{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":1,"default":2}},"additionalProperties":false}`)}
+	for refused, c := range map[string]struct {
+		dialect string
+		asked   int
+		without string // of the request that was answered
+	}{
+		"stream_options": {"compatible", 2, "stream_options"}, "parallel_tool_calls": {"openai", 2, "parallel_tool_calls"}, "minimum": {"compatible", 3, `"default"`},
+		"additionalProperties": {"openai", 3, "strict"}, `"strict"`: {"openai", 3, `"minimum"`}, `"stream":true`: {"compatible", 4, `"minimum"`}, `"messages"`: {"compatible", 4, ""},
+	} {
+		var s *llmtest.Server
+		do := func(x *llmtest.Exchange) {
+			list := s.Requests()
+			answer := llmtest.Say(llmtest.Turn{Text: "ok"})
+			if strings.Contains(string(list[len(list)-1].Body), refused) {
+				answer = llmtest.Fail(400, `{"error":{"message":"E17"}}`)
+			}
+			answer(x)
+		}
+		s = llmtest.New(t, do, do, do, do, do)
+		m, err := openai.New(openai.Config{BaseURL: s.URL + "/v1", Dialect: c.dialect, OneCall: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := request()
+		req.Tools = []llm.ToolSpec{tool}
+		_, err = m.Generate(t.Context(), req, nil)
+		list := s.Requests()
+		if last := string(list[len(list)-1].Body); len(list) != c.asked || (err == nil) != (c.without != "") || c.without != "" && strings.Contains(last, c.without) {
+			t.Errorf("%s: asked %d times, %v, at last %s", refused, len(list), err, last)
+		}
+		if _, err = m.Generate(t.Context(), req, nil); len(s.Requests()) != c.asked+1 || (err == nil) != (c.without != "") {
+			t.Errorf("%s: what was learned is forgotten: %v", refused, err)
 		}
 	}
 }

@@ -160,20 +160,16 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 			a.Notes = append(a.Notes, "the server has no such path; it was asked again below /v1")
 			continue
 		}
-		if refused != nil {
-			m.quirks.undo(req.Model, changes)
+		m.quirks.undo(req.Model, changes)
+		if !m.asUnknown(err, req) {
+			return m.failed(a.call, err)
+		}
+		refused = cmp.Or(refused, err)
+		if changes = m.quirks.other(a.call, refused); len(changes) == 0 {
 			return m.failed(a.call, refused)
 		}
-		if m.asUnknown(err, req) {
-			changes = m.quirks.other(a.call, err)
-		}
-		if len(changes) > 0 {
-			refused = err
-			m.quirks.add(req.Model, changes...)
-			a.Notes = append(a.Notes, "the server refuses the request for a reason that is not known; it was asked again without "+strings.Join(changes, ", "))
-			continue
-		}
-		return m.failed(a.call, err)
+		m.quirks.add(req.Model, changes...)
+		a.Notes = append(a.Notes, "the server refuses the request for a reason that is not known; it was asked again without "+strings.Join(changes, ", "))
 	}
 	defer stream.Close()
 	if idle := m.effortOmitted(req); idle != "" {
@@ -253,8 +249,8 @@ func (m *model) failed(c *call, err error) (*llm.Response, error) {
 // once: it is the same question. It is safe for concurrent use.
 type quirks struct {
 	mu      sync.Mutex
-	refused map[string][]string // by model
-	tried   map[string]bool     // models whose refusal another form did not answer
+	refused map[string][]string   // by model
+	left    map[string][][]string // by model that refused for an unknown reason: what other forms are to be tried without
 }
 
 // fields that a request can do without, as they are named in refusals.
@@ -273,6 +269,9 @@ const (
 // of a tool behind it, it is the quirk of a server that does not accept that tool's
 // strict schema.
 const strictTools = "strict"
+
+// plainTools is the quirk of a server that refused the request with more in the schemas of its tools.
+const plainTools = "bounds and defaults in the schemas of tools"
 
 // ofTool finds the tool that a refusal of a schema names.
 var ofTool = lazyregexp.New("invalid schema for function ['\"`]?([A-Za-z0-9_-]+)")
@@ -345,42 +344,55 @@ func (q *quirks) add(model string, what ...string) (fresh bool) {
 	return fresh
 }
 
-// other finds another form of a request that was refused for a reason that is not known: without
-// the fields that can be missing, and with what some servers want of the messages. None is left after one
-// that did not help.
-func (q *quirks) other(c *call, err error) (changes []string) {
+// other finds another form of a request that was refused for a reason that is not known, each once for a model: without
+// the fields that can be missing, and with what some servers want of the messages; with plainer tools; with
+// all of that, in one piece.
+func (q *quirks) other(c *call, err error) []string {
 	var e *llm.Error
 	if !errors.As(err, &e) || !transport.Unexplained(e) || c.named(err) {
 		return nil
 	}
+	var light, plain, all []string
 	for _, f := range fields {
 		if f != "max_tokens" && f != "max_completion_tokens" && f != "stream" && bytes.Contains(c.fields, []byte(`"`+f+`":`)) && c.m.more[f] == nil {
-			changes = append(changes, f)
+			light = append(light, f)
 		}
 	}
 	if c.lacksReasoning() {
-		changes = append(changes, wantsReasoning)
+		light = append(light, wantsReasoning)
 	}
 	if c.userBehindTool() {
-		changes = append(changes, alternates)
+		light = append(light, alternates)
+	}
+	if c.tools != nil {
+		plain = append(plain, plainTools)
+	}
+	if len(plain) > 0 && c.stream {
+		all = slices.Concat(light, plain, []string{"stream"})
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(changes) == 0 || q.tried[c.req.Model] {
+	left, known := q.left[c.req.Model]
+	if !known {
+		left = slices.DeleteFunc([][]string{light, plain, all}, func(f []string) bool { return len(f) == 0 })
+	}
+	if len(left) == 0 {
 		return nil
 	}
-	if q.tried == nil {
-		q.tried = map[string]bool{}
+	if q.left == nil {
+		q.left = map[string][][]string{}
 	}
-	q.tried[c.req.Model] = true
-	return changes
+	q.left[c.req.Model] = left[1:]
+	return left[0]
 }
 
 // undo takes back what another form was tried with.
 func (q *quirks) undo(model string, changes []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.refused[model] = slices.DeleteFunc(q.refused[model], func(f string) bool { return slices.Contains(changes, f) })
+	if len(changes) > 0 {
+		q.refused[model] = slices.DeleteFunc(q.refused[model], func(f string) bool { return slices.Contains(changes, f) })
+	}
 }
 
 // named reports whether the server names a field that the operator wants sent.

@@ -252,7 +252,7 @@ func TestWhatIsSent(t *testing.T) {
 
 func TestHeadersAreSecretToo(t *testing.T) {
 	no := llmtest.Fail(400, `{"error":{"message":"what is Api-Key: hunter2hunter2?"}}`)
-	s := llmtest.New(t, no, no)
+	s := llmtest.New(t, no, no, no, no)
 	m, err := openai.New(openai.Config{BaseURL: s.URL + "/v1/", Headers: map[string]string{"Api-Key": "hunter2hunter2"}})
 	if err != nil {
 		t.Fatal(err)

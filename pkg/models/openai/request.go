@@ -46,7 +46,12 @@ func (m *model) call(req *llm.Request) (*call, error) {
 			loose = m.quirks.loose(req.Model)
 			form = strings.Join(append([]string{form, "strict"}, loose...), " ")
 		}
-		c.tools, err = req.History.Tools(form, list, func(specs []llm.ToolSpec) ([]byte, error) { return m.encode(specs, strict, loose) })
+		words := schema.Common
+		if slices.Contains(quirks, plainTools) {
+			words = schema.Ollama
+			form += " plain"
+		}
+		c.tools, err = req.History.Tools(form, list, func(specs []llm.ToolSpec) ([]byte, error) { return m.encode(specs, words, strict, loose) })
 	}
 	return c, err
 }
@@ -62,7 +67,8 @@ func (m *model) shown(req *llm.Request) []llm.ToolSpec {
 
 // strict reports whether the server holds arguments to strict schemas.
 func (m *model) strict(name string) bool {
-	return m.dialect.StrictTools && !slices.Contains(m.quirks.of(name), strictTools)
+	refused := m.quirks.of(name)
+	return m.dialect.StrictTools && !slices.Contains(refused, strictTools) && !slices.Contains(refused, plainTools)
 }
 
 // format reports whether the schema of a request is sent. If it cannot be sent together
@@ -184,7 +190,7 @@ func (m *model) raised(output json.RawMessage, text string) string {
 
 // encode writes tools, strict ones where their schemas have a strict form and
 // the server did not refuse it: loose names those.
-func (m *model) encode(specs []llm.ToolSpec, strict bool, loose []string) ([]byte, error) {
+func (m *model) encode(specs []llm.ToolSpec, words *schema.Dialect, strict bool, loose []string) ([]byte, error) {
 	var list []goopenai.Tool
 	for _, s := range specs {
 		var about string
@@ -195,7 +201,7 @@ func (m *model) encode(specs []llm.ToolSpec, strict bool, loose []string) ([]byt
 			about, input, closed, err = m.schemas.Strict(s.Description, s.Input)
 		}
 		if !closed && err == nil {
-			about, input, err = m.schemas.Parameters(schema.Common, s.Description, s.Input)
+			about, input, err = m.schemas.Parameters(words, s.Description, s.Input)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", s.Name, err)
