@@ -40,6 +40,18 @@ var repositoryKinds = []struct {
 		newRepo(t, home, "r/clone")
 		return newRepo(t, home, "r")
 	}, ""},
+	{"another work tree of the repository inside", func(t *testing.T, home string) string {
+		dir := newRepo(t, home, "r")
+		dirtest.Git(t, dir, "worktree", "add", "-q", "clone")
+		return dir
+	}, ""},
+	{"SHA-256, with a split index", func(t *testing.T, home string) string {
+		dirtest.Git(t, home, "init", "-q", "-b", "main", "--object-format=sha256", "r")
+		dir := newRepo(t, home, "r")
+		dirtest.Git(t, dir, "config", "core.splitIndex", "true")
+		dirtest.Git(t, dir, "update-index", "--split-index")
+		return dir
+	}, ""},
 	{"separate git directory with core.worktree", func(t *testing.T, home string) string {
 		dirtest.Git(t, home, "init", "-q", "--separate-git-dir", filepath.Join(home, "own.git"), "r")
 		dir := newRepo(t, home, "r")
@@ -58,7 +70,7 @@ var repositoryKinds = []struct {
 		put(t, filepath.Join(dir, "out/of/it.txt"), "it\n")
 		dirtest.Git(t, dir, "add", ".")
 		dirtest.Git(t, dir, "commit", "-qm", "out")
-		dirtest.Git(t, dir, "sparse-checkout", "set", "in")
+		dirtest.Git(t, dir, "sparse-checkout", "set", "--cone", "--sparse-index", "in")
 		return dir
 	}, ""},
 	{"sparse checkout without its submodule", func(t *testing.T, home string) string {

@@ -264,7 +264,11 @@ func (s *Snapshot) nameGitSettings(ctx context.Context, t *rootfs.Tree) error {
 	now := s.innerRefs(ctx, t)
 	for _, dir := range slices.Sorted(maps.Keys(s.inner)) {
 		if was := s.inner[dir]; now[dir] != nil && was.Dir == now[dir].Dir {
-			if moved, _, _ := was.moved(now[dir]); len(moved) > 0 {
+			moved, _, _ := was.moved(now[dir])
+			moved = slices.DeleteFunc(moved, func(n string) bool { // a work tree of the same repository has the rest in common with ours
+				return s.refs != nil && was.Common == s.refs.Common && (strings.HasPrefix(n, "refs/") || GitFile(n) && !obeyed[n])
+			})
+			if len(moved) > 0 {
 				name(refNames(moved) + " of the repository " + spelling.PathLine(dir))
 			}
 		}
