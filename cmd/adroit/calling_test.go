@@ -221,12 +221,14 @@ func TestBuilderInEachWay(t *testing.T) {
 		}
 	})
 	t.Run("falls back for an unknown reason", func(t *testing.T) {
-		p := llmtest.NewProduct(t, "without words", play)
-		s.configure(t, fmt.Sprintf("endpoints:\n  lab:\n    base_url: %s/v1\n", p.URL))
-		for range 2 { // it is remembered
-			same(t, s.build(t, append(shellTests, "-m", "lab/qwen")...))
-			if got := s.ways(t); got != "constrained" || len(p.Refused()) != 4 {
-				t.Errorf("it was asked %s, refused %q", got, p.Refused())
+		for name, refused := range map[string][2]int{"without words": {4, 4}, "without a status": {4, 8}} { // the second is not remembered by later jobs
+			p := llmtest.NewProduct(t, name, play)
+			s.configure(t, fmt.Sprintf("endpoints:\n  lab:\n    base_url: %s/v1\n", p.URL))
+			for _, want := range refused {
+				same(t, s.build(t, append(shellTests, "-m", "lab/qwen")...))
+				if got := s.ways(t); got != "constrained" || len(p.Refused()) != want {
+					t.Errorf("%s: it was asked %s, refused %q", name, got, p.Refused())
+				}
 			}
 		}
 	})

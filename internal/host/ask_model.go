@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -48,6 +49,7 @@ func (m *models) generate(ctx context.Context, model llm.Model, c *conversation,
 	list, why := m.ways(ctx, c, a)
 	var refused error // for a reason that is not known
 	var maybe []turn.ModeFailure
+	learn := m.CallModes
 	for i, way := range list {
 		var resp *llm.Response
 		var slipped string
@@ -58,7 +60,7 @@ func (m *models) generate(ctx context.Context, model llm.Model, c *conversation,
 			resp, slipped, err = m.in(ctx, way, model, c, a, req, show)
 		}
 		if err == nil {
-			m.giveUp(c, a.Model, maybe)
+			c.giveUp(learn, a.Model, maybe...)
 			return &turn.ModelResponse{Response: *resp, CallMode: way, ModeReason: why, Malformed: cmp.Or(slipped, malformed(resp))}, nil
 		}
 		var le *llm.Error
@@ -66,9 +68,16 @@ func (m *models) generate(ctx context.Context, model llm.Model, c *conversation,
 			return nil, err
 		}
 		given, unknown := le.Kind == llm.Unsupported || le.Kind == llm.Cut && c.broke(way), transport.Unexplained(le)
+		if way == turn.Native && c.fails(le) {
+			unknown, learn = true, nil // for this conversation: it may be another trouble
+		}
+		if unknown && refused == nil && m.inVain(a.Model, false) {
+			return nil, err
+		}
 		switch {
 		case i < len(list)-1 && (given || unknown || le.Kind == turn.Overrun):
 		case given || unknown:
+			m.inVain(a.Model, refused != nil)
 			return nil, cmp.Or(refused, err)
 		default:
 			return nil, err
@@ -76,7 +85,7 @@ func (m *models) generate(ctx context.Context, model llm.Model, c *conversation,
 		back := turn.ModeFailure{Mode: way, Why: le.Error()}
 		switch why = fmt.Sprintf("%s: %s", way, back.Why); {
 		case given:
-			m.giveUp(c, a.Model, []turn.ModeFailure{back})
+			c.giveUp(m.CallModes, a.Model, back)
 		case unknown:
 			refused, maybe = cmp.Or(refused, err), append(maybe, back)
 		}
@@ -84,14 +93,24 @@ func (m *models) generate(ctx context.Context, model llm.Model, c *conversation,
 	return nil, errors.New("there is no way to call tools")
 }
 
-// giveUp has a conversation, and later ones with the model, go without ways that failed.
-func (m *models) giveUp(c *conversation, model string, failed []turn.ModeFailure) {
+// giveUp has a conversation, and later ones with the model if modes is not nil, go without ways that failed.
+func (c *conversation) giveUp(modes CallModes, model string, failed ...turn.ModeFailure) {
 	for _, back := range failed {
 		c.modeFailures = append(c.modeFailures, back)
-		if m.CallModes != nil {
-			m.CallModes.Learn(model, back)
+		if modes != nil {
+			modes.Learn(model, back)
 		}
 	}
+}
+
+// inVain reports whether no way to call tools has answered a model's refusal for an unknown reason, and remembers it.
+func (m *models) inVain(model string, now bool) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now {
+		m.asked[model] = true
+	}
+	return m.asked[model]
 }
 
 // broke reports whether an answer held to a form was cut so often that the
@@ -103,6 +122,16 @@ func (c *conversation) broke(way turn.Mode) bool {
 	}
 	c.cuts++
 	return c.cuts >= turn.MaxMalformed
+}
+
+// fails reports, once for a conversation, that the server has failed so often that its template may not take the
+// tools: some have no other status for that. Then the job will fail, too.
+func (c *conversation) fails(err *llm.Error) bool {
+	if err.Status != http.StatusInternalServerError {
+		return false
+	}
+	c.failures++
+	return c.failures == 4
 }
 
 // ways lists the ways to try now, and why not all of them. There is always

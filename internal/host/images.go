@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/calling/transport"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -97,26 +98,27 @@ func showsImages(msgs []llm.Message) bool {
 	return slices.ContainsFunc(msgs, func(m llm.Message) bool { return len(m.Images) > 0 })
 }
 
-// refusesImages returns the message of a server that does not accept images, or "" if it refused a
-// request with images for another reason, or not at all.
-func refusesImages(err error, msgs []llm.Message) string {
+// refusesImages returns the message of a server that does not accept images, and whether it names them,
+// or "" if it refused a request with images for another reason, or not at all.
+func refusesImages(err error, msgs []llm.Message) (why string, sure bool) {
 	var e *llm.Error
 	if !errors.As(err, &e) || e.Kind != llm.BadRequest && e.Kind != llm.Unsupported || !showsImages(msgs) {
-		return ""
+		return "", false
 	}
 	text := strings.ToLower(e.Error())
 	for _, word := range []string{"image", "vision", "multimodal", "multi-modal"} {
-		if strings.Contains(text, word) {
-			return e.Error()
-		}
+		sure = sure || strings.Contains(text, word)
 	}
-	return ""
+	if sure || transport.Unexplained(e) {
+		return e.Error(), sure
+	}
+	return "", false
 }
 
 // withoutImages returns the conversation for a model that takes no images: their names replace
 // them, with a note that it cannot see them.
 func (c *conversation) withoutImages(ref, why string) *conversation {
-	out := &conversation{msgs: slices.Clone(c.msgs), tools: c.tools, wire: new(llm.EncodedHistory), modeFailures: c.modeFailures, cuts: c.cuts}
+	out := &conversation{msgs: slices.Clone(c.msgs), tools: c.tools, wire: new(llm.EncodedHistory), modeFailures: c.modeFailures, cuts: c.cuts, failures: c.failures}
 	for i := range out.msgs {
 		msg := &out.msgs[i]
 		for _, image := range msg.Images {

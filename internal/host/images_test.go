@@ -98,15 +98,17 @@ func TestModelsThatDoNotSee(t *testing.T) {
 	}
 
 	// One that nobody knew about is asked again without them, and remembered.
-	refusals := 0
-	sent, notes := shows(t, host.Host{}, []llm.Image{picture("a.png", 10)}, func(_ int, req *llm.Request) error {
-		if n, _ := shown(req.Messages); n > 0 {
-			refusals++
-			return &llm.Error{Kind: llm.BadRequest, Status: 400, Message: "image_url is only supported by certain models"}
+	for _, words := range []string{"image_url is only supported by certain models", "E17"} {
+		refusals := 0
+		sent, notes := shows(t, host.Host{}, []llm.Image{picture("a.png", 10)}, func(_ int, req *llm.Request) error {
+			if n, _ := shown(req.Messages); n > 0 {
+				refusals++
+				return &llm.Error{Kind: llm.BadRequest, Status: 400, Message: words}
+			}
+			return nil
+		})
+		if n, text := shown(sent); n != 0 || refusals != 1 || !strings.Contains(text, "you cannot see a.png") || !strings.Contains(notes, "lab/m takes no images, and is asked without them") {
+			t.Errorf("%s: refused %d times: %d images are shown: %s\n%s", words, refusals, n, text, notes)
 		}
-		return nil
-	})
-	if n, text := shown(sent); n != 0 || refusals != 1 || !strings.Contains(text, "you cannot see a.png") || !strings.Contains(notes, "lab/m takes no images, and is asked without them") {
-		t.Errorf("refused %d times: %d images are shown: %s\n%s", refusals, n, text, notes)
 	}
 }

@@ -33,7 +33,7 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 	if why := m.noImages(ctx, a.Model); why != "" && showsImages(c.msgs) {
 		seen := c
 		c = c.withoutImages(a.Model, why)
-		defer func() { seen.modeFailures, seen.cuts = c.modeFailures, c.cuts }()
+		defer func() { seen.modeFailures, seen.cuts, seen.failures = c.modeFailures, c.cuts, c.failures }()
 	}
 	model, name, err := m.Models(ctx, a.Model)
 	if err != nil {
@@ -60,26 +60,26 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 	}
 	start := time.Now()
 	show := func(d llm.Delta) {
-		if d.Waiting != "" {
-			emit(deltaEvent(llm.Delta{Waiting: d.Waiting}))
-		}
-		if d.Thinking != "" {
-			emit(deltaEvent(llm.Delta{Thinking: d.Thinking}))
-		}
-		if d.Text != "" {
-			emit(deltaEvent(llm.Delta{Text: d.Text}))
+		for _, part := range []llm.Delta{{Waiting: d.Waiting}, {Thinking: d.Thinking}, {Text: d.Text}} {
+			if part != (llm.Delta{}) {
+				emit(deltaEvent(part))
+			}
 		}
 	}
 	if a.Hedge > 0 {
 		model = hedge
 	}
 	answer, err := m.generate(ctx, model, c, a, req, show)
-	if why := refusesImages(err, c.msgs); why != "" {
-		m.learnBlind(a.Model, why)
-		emit(event.Event{Kind: event.Note, Text: a.Model + " takes no images, and is asked without them: " + why})
-		c = c.withoutImages(a.Model, why)
-		req.Messages, req.History = c.msgs, c.wire
-		answer, err = m.generate(ctx, model, c, a, req, show)
+	if why, sure := refusesImages(err, c.msgs); why != "" {
+		blind, was := c.withoutImages(a.Model, why), *req
+		req.Messages, req.History = blind.msgs, blind.wire
+		if again, failed := m.generate(ctx, model, blind, a, req, show); sure || failed == nil {
+			m.learnBlind(a.Model, why)
+			emit(event.Event{Kind: event.Note, Text: a.Model + " takes no images, and is asked without them: " + why})
+			answer, err = again, failed
+		} else {
+			*req = was
+		}
 	}
 	if err != nil {
 		if e := new(llm.Error); m.Record != nil && errors.As(err, &e) && e.Kind == llm.TooLong {
@@ -153,6 +153,7 @@ type models struct {
 	mu    sync.Mutex
 	convs map[string]*conversation // that no request uses now, by digest of the last request
 	blind map[string]string        // models that refused images, with what they said
+	asked map[string]bool          // models asked in each way to call tools after a refusal for an unknown reason, in vain
 }
 
 // A conversation is a transcript as it stood when an Ask was made.
@@ -164,6 +165,7 @@ type conversation struct {
 	asText       *textTranscript // the same for a model that is not called natively
 	modeFailures []turn.ModeFailure
 	cuts         int // constrained answers that ended before they were done
+	failures     int // of the server, asked natively
 }
 
 // A textTranscript is a transcript as a model reads it that does not know of tools:

@@ -257,6 +257,9 @@ func (n *narrow) task(b *turn.Budget) json.RawMessage {
 	task := executor.Task{Instructions: executor.Instructions{Model: "narrow/m", System: "You work.", Prompt: "the task is to go on"}, Work: executor.Work{Tools: agents.PinTools(n.kit()),
 		Limits: executor.Limits{Turns: -1, Tokens: -1}}, Inputs: executor.Inputs{Taint: tools.Untrusted}}
 	task.Budget = b
+	if n.curt {
+		task.CallMode = turn.Native // in the others a result is a message of the user
+	}
 	if n.asks != nil {
 		task.Revision = turn.Revision
 	}
@@ -400,9 +403,9 @@ func TestRefusalsWithoutReason(t *testing.T) {
 		b.Window *= 8
 		s, err = n.run(n.task(&b), nil)
 		var stop *executor.StopError
-		times := int64(3) // the request, the one for notes, the shorter one
+		times := int64(5) // the request in each way to call tools, the one for notes, the shorter one
 		if b.Window > 0 && !b.Guess {
-			times = 1 // it is a small part of what is sure to fit
+			times = 3 // it is a small part of what is sure to fit
 		}
 		if !errors.As(err, &stop) || stop.Outcome.Code != "model.bad_request" || !strings.Contains(stop.Reason(), "no (HTTP 400)") || n.refused.Load() != times || s.Notes != nil || s.Turns != 4 {
 			t.Errorf("%+v: %v, refused %d times, notes %v", b, err, n.refused.Load(), s.Notes)

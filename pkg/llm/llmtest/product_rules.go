@@ -51,21 +51,12 @@ var products = map[string][]rule{
 		}
 		return 0, ""
 	}},
-	"ollama":   {objectArguments, noBooleanSchemas},
-	"llamacpp": {objectArguments},
-	"vllm":     {},
-	"vllm without a parser": {func(a *Asked) (int, string) {
-		if len(a.Tools) > 0 {
-			return 400, `"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set`
-		}
-		return 0, ""
-	}},
-	"without words": {func(a *Asked) (int, string) {
-		if len(a.Tools) > 0 {
-			return 400, "E1723"
-		}
-		return 0, ""
-	}},
+	"ollama":                {objectArguments, noBooleanSchemas},
+	"llamacpp":              {objectArguments},
+	"vllm":                  {},
+	"vllm without a parser": {noTools(400, `"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set`)},
+	"without words":         {noTools(400, "E1723")},
+	"without a status":      {noTools(500, "internal template failure")},
 	"lmstudio": {func(a *Asked) (int, string) {
 		if f := a.Body["response_format"]; f != nil && a.Schema == nil {
 			return 400, "'response_format.type' must be 'json_schema' or 'text'"
@@ -78,6 +69,15 @@ var products = map[string][]rule{
 // newModel names models as products do that have newer and older ones.
 func newModel(name string) bool {
 	return strings.HasPrefix(name, "gpt-5") || strings.HasPrefix(name, "o3")
+}
+
+func noTools(status int, says string) rule {
+	return func(a *Asked) (int, string) {
+		if len(a.Tools) > 0 {
+			return status, says
+		}
+		return 0, ""
+	}
 }
 
 func noNewField(field, says string) rule {
