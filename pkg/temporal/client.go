@@ -187,43 +187,6 @@ func (r *remote) submit(ctx context.Context, q adroit.Request) (*adroit.Submitte
 // submitPatience bounds a request's wait for a first worker.
 const submitPatience = 10 * time.Second
 
-// hosts returns the hosts whose workers have polled lately, the one with the fewest running jobs first. If
-// there is none it waits for one, but not for longer than patience.
-func (t *Cluster) hosts(ctx context.Context, patience time.Duration) ([]string, error) {
-	for end := time.Now().Add(patience); ; {
-		d, err := t.c.DescribeTaskQueue(ctx, t.queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
-		if err != nil {
-			return nil, err
-		}
-		running := map[string]int64{}
-		for _, p := range d.Pollers {
-			if time.Since(p.GetLastAccessTime().AsTime()) < pollerGone {
-				running[p.Identity] = 0
-			}
-		}
-		list := slices.Sorted(maps.Keys(running))
-		for _, host := range list {
-			n, err := t.c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: t.namespace, Query: fmt.Sprintf("AdroitHost = %q AND ExecutionStatus = 'Running'", host)})
-			if err != nil {
-				return nil, unregistered(err)
-			}
-			running[host] = n.GetCount()
-		}
-		slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(running[a], running[b]) })
-		if len(list) > 0 || time.Now().After(end) {
-			return list, nil
-		}
-		select {
-		case <-time.After(200 * time.Millisecond):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// pollerGone is the age of a poll at which its worker is taken for gone: one lasts a minute.
-const pollerGone = 75 * time.Second
-
 // list has the jobs of all hosts, those of one that does not answer as Temporal knows them.
 func (r *remote) list(ctx context.Context, o adroit.ListOptions) ([]adroit.JobSummary, error) {
 	known := map[string][]adroit.JobSummary{} // by host

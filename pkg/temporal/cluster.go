@@ -51,6 +51,11 @@ type Cluster struct {
 	long      int                    // Carry.Long of jobs that start: of tests
 	build     func() (string, error) // of this program, for its workers: see thisBuild
 	placed    sync.Map               // hosts by id, of jobs that were submitted through it
+
+	now      func() time.Time // the clock of this machine
+	mu       sync.Mutex       // of skew
+	skew     time.Duration    // by which that is ahead of the server's, as far as is known
+	compared time.Time
 }
 
 // Dial connects to the frontend that at names, and to the keys and the store of payloads.
@@ -63,7 +68,7 @@ func Dial(ctx context.Context, at config.Temporal) (*Cluster, error) {
 	if info, err := os.Stat(at.Store); at.Store != "" && (err != nil || !info.IsDir()) {
 		return nil, problem.Invalidf("it is mounted or made before, the same one for all hosts", "temporal.store: %s is no directory", at.Store)
 	}
-	t := &Cluster{namespace: at.Namespace, queue: Queue, store: &store{dir: at.Store}, build: thisBuild}
+	t := &Cluster{namespace: at.Namespace, queue: Queue, store: &store{dir: at.Store}, build: thisBuild, now: time.Now}
 	var err error
 	if at.KeyFile != "" {
 		if t.keys, err = LoadKeys(at.KeyFile); err != nil {

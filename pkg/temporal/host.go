@@ -243,7 +243,7 @@ func (t *Cluster) drained(ctx context.Context, build, host, self string) {
 		}
 		q, err := t.c.DescribeTaskQueue(ctx, host, enums.TASK_QUEUE_TYPE_ACTIVITY)
 		if err != nil || !slices.ContainsFunc(q.Pollers, func(p *taskqueue.PollerInfo) bool {
-			return p.Identity != self && time.Since(p.GetLastAccessTime().AsTime()) < pollerGone
+			return p.Identity != self && !t.older(ctx, p.GetLastAccessTime(), pollerGone)
 		}) {
 			return
 		}

@@ -1,12 +1,14 @@
 package temporal
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base32"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +20,9 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
@@ -200,3 +204,80 @@ func hostName(data, host string) (string, error) {
 
 // mostName bounds the name of a host: a server polls nothing under one of more than 1,000 bytes.
 const mostName = 200
+
+// hosts returns the hosts whose workers have polled lately, the one with the fewest running jobs first. If
+// there is none it waits for one, but not for longer than patience.
+func (t *Cluster) hosts(ctx context.Context, patience time.Duration) ([]string, error) {
+	for end := time.Now().Add(patience); ; {
+		d, err := t.c.DescribeTaskQueue(ctx, t.queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
+		if err != nil {
+			return nil, err
+		}
+		running := map[string]int64{}
+		for _, p := range d.Pollers {
+			if !t.older(ctx, p.GetLastAccessTime(), pollerGone) {
+				running[p.Identity] = 0
+			}
+		}
+		list := slices.Sorted(maps.Keys(running))
+		for _, host := range list {
+			n, err := t.c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: t.namespace, Query: fmt.Sprintf("AdroitHost = %q AND ExecutionStatus = 'Running'", host)})
+			if err != nil {
+				return nil, unregistered(err)
+			}
+			running[host] = n.GetCount()
+		}
+		slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(running[a], running[b]) })
+		if len(list) > 0 || time.Now().After(end) {
+			return list, nil
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// pollerGone is the age of a poll at which its worker is taken for gone: one lasts a minute.
+const pollerGone = 75 * time.Second
+
+// older reports whether a moment of the server is longer ago than most by the server's clock. Where this machine's
+// finds it long ago, or to come, the two are compared, because this one may be wrong.
+func (t *Cluster) older(ctx context.Context, at *timestamppb.Timestamp, most time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	age := func() time.Duration { return t.now().Sub(at.AsTime()) - t.skew }
+	if d := age(); (d > most || d < -mostSkew) && time.Since(t.compared) > compareEvery {
+		if skew, err := t.compare(ctx); err == nil {
+			t.skew = skew
+		}
+		t.compared = time.Now()
+	}
+	return age() > most
+}
+
+// compareEvery is the least interval between two comparisons of a process.
+const compareEvery = time.Minute
+
+// compare returns by how much the clock of this machine is ahead of the server's, which is the start of a workflow
+// that nobody runs.
+func (t *Cluster) compare(ctx context.Context) (skew time.Duration, err error) {
+	ctx, stop := context.WithTimeout(ctx, callPatience)
+	defer stop()
+	before := t.now()
+	run, err := t.c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: "adroit.doctor", WorkflowExecutionTimeout: time.Minute}, "adroit.clock")
+	if err != nil {
+		return 0, err
+	}
+	after := t.now()
+	d, err := t.c.DescribeWorkflowExecution(ctx, run.GetID(), run.GetRunID())
+	switch at := d.GetWorkflowExecutionInfo().GetStartTime().AsTime(); {
+	case err != nil:
+	case at.Before(before):
+		skew = before.Sub(at)
+	case at.After(after):
+		skew = after.Sub(at)
+	}
+	return skew, errors.Join(err, t.c.TerminateWorkflow(context.WithoutCancel(ctx), run.GetID(), run.GetRunID(), "its start was read"))
+}

@@ -417,7 +417,7 @@ func (t *Cluster) builds(ctx context.Context) (hosts map[string][]string, routed
 	}
 	hosts = map[string][]string{}
 	for _, p := range d.Pollers {
-		if b := p.GetDeploymentOptions().GetBuildId(); b != "" && time.Since(p.GetLastAccessTime().AsTime()) < pollerGone && !slices.Contains(hosts[b], p.Identity) {
+		if b := p.GetDeploymentOptions().GetBuildId(); b != "" && !t.older(ctx, p.GetLastAccessTime(), pollerGone) && !slices.Contains(hosts[b], p.Identity) {
 			hosts[b] = append(hosts[b], p.Identity)
 		}
 	}
@@ -436,9 +436,9 @@ func pinned(v *workflowpb.WorkflowExecutionVersioningInfo) string {
 }
 
 // untakenTask reports whether a job's next task lies there for longer than a worker needs to take it.
-func untakenTask(d *workflowservice.DescribeWorkflowExecutionResponse) bool {
+func (t *Cluster) untakenTask(ctx context.Context, d *workflowservice.DescribeWorkflowExecutionResponse) bool {
 	p := d.GetPendingWorkflowTask()
-	return p.GetState() == enums.PENDING_WORKFLOW_TASK_STATE_SCHEDULED && time.Since(p.GetScheduledTime().AsTime()) > taskPatience
+	return p.GetState() == enums.PENDING_WORKFLOW_TASK_STATE_SCHEDULED && t.older(ctx, p.GetScheduledTime(), taskPatience)
 }
 
 // taskPatience is the time a task waits for a worker before its build counts as one without workers. A poll
@@ -536,7 +536,7 @@ func (t *Cluster) adopt(ctx context.Context, build string, known []flow.Workflow
 	return t.open(ctx, func(d *workflowservice.DescribeWorkflowExecutionResponse) error {
 		info := d.GetWorkflowExecutionInfo()
 		of, run := pinned(info.GetVersioningInfo()), info.GetExecution().GetRunId()
-		if of == "" || of == build || refused[run] || polls[of] != nil && !untakenTask(d) {
+		if of == "" || of == build || refused[run] || polls[of] != nil && !t.untakenTask(ctx, d) {
 			return nil
 		}
 		h, err := t.history(ctx, info)
@@ -588,10 +588,10 @@ func (t *Cluster) fits(h *historypb.History, of *workflowpb.WorkflowExecutionInf
 // unserved returns why a job waits for a build that has no worker, empty if it does not.
 func (t *Cluster) unserved(ctx context.Context, d *workflowservice.DescribeWorkflowExecutionResponse) string {
 	of := pinned(d.GetWorkflowExecutionInfo().GetVersioningInfo())
-	if of == "" || !untakenTask(d) {
+	if of == "" || !t.untakenTask(ctx, d) {
 		return ""
 	}
-	if polls, _, err := t.builds(ctx); err != nil || polls[of] != nil && time.Since(d.GetPendingWorkflowTask().GetScheduledTime().AsTime()) < 2*pollerGone {
+	if polls, _, err := t.builds(ctx); err != nil || polls[of] != nil && !t.older(ctx, d.GetPendingWorkflowTask().GetScheduledTime(), 2*pollerGone) {
 		return ""
 	}
 	return fmt.Sprintf("it was begun by the program %s, of which no worker runs, and the current one asks for other steps: start that program again", of)

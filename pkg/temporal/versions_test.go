@@ -50,6 +50,7 @@ func TestVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, func() (err error) { r.cluster, err = Dial(t.Context(), r.at); return err })
+	r.cluster.ahead("-3m")
 	r.Client = r.cluster.Client()
 	t.Cleanup(func() { r.cluster.Close() })
 	first, host := r.workBy("first", "data", "worker")

@@ -155,6 +155,7 @@ func work(address, data, file string) error {
 		return err
 	}
 	t.long, _ = strconv.Atoi(os.Getenv("LONG")) // none
+	t.ahead(os.Getenv("AHEAD"))
 	build := os.Getenv("BUILD")
 	if build != "" {
 		t.build = func() (string, error) { return build, nil }
@@ -169,6 +170,13 @@ func work(address, data, file string) error {
 // unversioned has workers of no build. Those of TestClient live side by side, with queues of their own.
 func unversioned() (string, error) { return "", nil }
 
+// ahead sets the clock of a machine forward or back, as those of most workers and clients of a rig are. What
+// becomes of jobs has to be the same.
+func (t *Cluster) ahead(by string) {
+	d, _ := time.ParseDuration(by) // none
+	t.now = func() time.Time { return time.Now().Add(d) }
+}
+
 // A rig is a Temporal server, a worker and a client, each killed and started at will.
 type rig struct {
 	t       *testing.T
@@ -179,6 +187,7 @@ type rig struct {
 	server  *exec.Cmd
 	worker  *exec.Cmd
 	host    string // of worker
+	begun   int    // workers
 	cluster *Cluster
 	adroit.Client
 }
@@ -220,6 +229,7 @@ func (r *rig) plays(text string) *rig {
 	r.work()
 	until(t, func() (err error) { r.cluster, err = Dial(t.Context(), r.at); return err })
 	t.Cleanup(func() { r.kill(r.worker); r.cluster.Close() })
+	r.cluster.ahead("-3m")
 	r.Client = r.cluster.Client()
 	return r
 }
@@ -257,9 +267,11 @@ func (r *rig) workFor(data, agent string) (c *exec.Cmd, host string) {
 
 // workBy starts such a worker of a build.
 func (r *rig) workBy(build, data, agent string) (c *exec.Cmd, host string) {
+	ahead := []string{"", "3m", "-3m"}[r.begun%3]
+	r.begun++
 	until(r.t, func() error {
 		c = exec.Command(os.Args[0], "work", r.address, r.file(data), r.file("script.yaml"))
-		c.Env = append(os.Environ(), "EFFECTS="+r.file("effects"), "AGENT="+agent, "BUILD="+build, "KEY_FILE="+r.at.KeyFile, "STORE="+r.at.Store)
+		c.Env = append(os.Environ(), "EFFECTS="+r.file("effects"), "AGENT="+agent, "BUILD="+build, "AHEAD="+ahead, "KEY_FILE="+r.at.KeyFile, "STORE="+r.at.Store)
 		out, err := c.StdoutPipe()
 		if err == nil {
 			err = c.Start()
@@ -1302,7 +1314,7 @@ func TestClient(t *testing.T) {
 		return own.Client()
 	}, adroittest.GoesOn(), adroittest.Without("live", "live from start"), adroittest.With(func(o *adroit.Options) {
 		n++
-		own = &Cluster{c: all.c, namespace: all.namespace, queue: fmt.Sprint("part-", n), store: all.store, build: unversioned}
+		own = &Cluster{c: all.c, namespace: all.namespace, queue: fmt.Sprint("part-", n), store: all.store, build: unversioned, now: time.Now}
 		o.Elsewhere = own
 	}))
 }
