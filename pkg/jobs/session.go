@@ -388,11 +388,18 @@ func (m *Manager) Attend(ctx context.Context, id string, o RunOptions) (*Session
 		return nil, errors.Join(err, unkept)
 	}
 	s.asked = map[string]*answer{}
-	if j, err := Find(ctx, m.Store, id); err == nil && len(j.Questions) > 0 { // asked by an earlier session, which may not have recorded that it waits
-		q := j.Questions[len(j.Questions)-1]
-		s.parked = &flow.ParkedError{Path: q.Path, Signals: q.Signals, About: q.About}
-	}
+	s.parked = s.question() // asked by an earlier session, which may not have recorded that it waits
 	return s, nil
+}
+
+// question is the last open question of the job, nil if there is none.
+func (s *Session) question() *flow.ParkedError {
+	j, err := Find(s.ctx, s.m.Store, s.job.ID)
+	if err != nil || len(j.Questions) == 0 {
+		return nil
+	}
+	q := j.Questions[len(j.Questions)-1]
+	return &flow.ParkedError{Path: q.Path, Signals: q.Signals, About: q.About}
 }
 
 // History returns what an engine needs to replay a job from its beginning: see [Journal].
@@ -511,10 +518,15 @@ func (s *Session) recordPast(before []flow.Past) error {
 	return flow.NewLocal(s.ctx, &watched{s.journal, s.ctx, s.stop}, s.mux, s.rec.emit).Record(before)
 }
 
-// Idle reports whether the session only waits for the answer to a question.
+// Idle reports whether the session only waits for the answer to a question, which may be older than
+// its last step: that of another branch.
 func (s *Session) Idle() bool {
+	older := s.question()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.busy == 0 && s.parked == nil {
+		s.parked = older
+	}
 	return s.busy == 0 && s.parked != nil
 }
 

@@ -129,9 +129,13 @@ func (r *rig) approveAll(id string) {
 			for _, q := range d.Questions {
 				for _, s := range q.Signals {
 					if strings.HasPrefix(s, "approve") {
-						_, _ = r.Signal(r.t.Context(), id, adroit.Signal{Name: s, Question: q.Path}) // it may have its answer
+						_, err = r.Signal(r.t.Context(), id, adroit.Signal{Name: s, Question: q.Path})
 					}
 				}
+				if err == nil {
+					break // else it has its answer: what others ask is asked for again
+				}
+				err = nil
 			}
 		}
 		return fmt.Errorf("it is %s: %s", j.Status, j.Reason)
