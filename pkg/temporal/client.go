@@ -381,20 +381,29 @@ func (r *remote) Events(ctx context.Context, ref string, o adroit.EventOptions) 
 			switch {
 			case gone && left.IsZero():
 				left = time.Now()
-				continue
-			case gone || o.After > before:
+			case gone:
+			case o.After > before:
 				continue
 			case !o.Follow:
 				return
+			default:
+				left = time.Time{}
+				d, err := r.Job(ctx, ref)
+				if err != nil {
+					yield(event.Event{}, err)
+					return
+				}
+				if over := d.End == nil || d.End.Seq <= o.After; !over || d.Job.Status == jobs.Running || d.Job.Status == jobs.Queued {
+					continue
+				}
+				w, err := r.t.c.DescribeWorkflowExecution(ctx, d.Job.ID, "")
+				if err != nil || d.Job.Status != jobs.Interrupted || keyword(w.GetWorkflowExecutionInfo(), AttributeStatus) != string(jobs.Running) {
+					return
+				} // else its host is being exchanged
 			}
-			left = time.Time{}
-			d, err := r.Job(ctx, ref)
-			if err != nil {
-				yield(event.Event{}, err)
-				return
-			}
-			if s := d.Job.Status; s != jobs.Running && s != jobs.Queued && (d.End == nil || d.End.Seq <= o.After) {
-				return
+			select {
+			case <-time.After(500 * time.Millisecond):
+			case <-ctx.Done():
 			}
 		}
 	}

@@ -710,8 +710,13 @@ func TestAway(t *testing.T) {
 }
 
 // TestDrain stops a worker in the middle of a call that must not be repeated: the call ends, the
-// next worker goes on behind it, and who follows the job sees no gap.
+// next worker, which begins later or is there already, goes on behind it, and who follows the job sees no gap.
 func TestDrain(t *testing.T) {
+	t.Run("later", func(t *testing.T) { drain(t, false) })
+	t.Run("beside", func(t *testing.T) { drain(t, true) })
+}
+
+func drain(t *testing.T, beside bool) {
 	r := newRig(t, "calls: [{name: push, args: {n: 1, delay: 3s}}]", "calls: [{name: work, args: {n: 2}}]", "text: Done.")
 	id := r.begin(executor.ApproveAll)
 	until(t, func() error {
@@ -720,9 +725,8 @@ func TestDrain(t *testing.T) {
 		}
 		return nil
 	})
-	followed := make(chan error, 1)
+	followed, last := make(chan error, 1), int64(0)
 	go func() {
-		last := int64(0)
 		for ev, err := range r.Events(context.Background(), id, adroit.EventOptions{Follow: true}) {
 			if err == nil && ev.Seq != last+1 {
 				err = fmt.Errorf("event %d follows %d", ev.Seq, last)
@@ -734,24 +738,30 @@ func TestDrain(t *testing.T) {
 		}
 		followed <- nil
 	}()
-	if err := r.worker.Process.Signal(syscall.SIGTERM); err != nil {
+	old := r.worker
+	if beside {
+		r.work()
+	}
+	if err := old.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.worker.Wait(); err != nil {
+	if err := old.Wait(); err != nil {
 		t.Errorf("the worker ended with %v", err)
 	}
 	if got := r.effects(); got["end 1"] != 1 {
 		t.Errorf("the call was not let end: %v", got)
 	}
-	r.work()
+	if !beside {
+		r.work()
+	}
 	r.ended(id, jobs.Done)
 	if got := r.effects(); got["begin 1"] != 1 || got["end 2"] != 1 {
 		t.Errorf("effects are %v", got)
 	}
 	select {
 	case err := <-followed:
-		if err != nil {
-			t.Error(err)
+		if d, e := r.Job(t.Context(), id); err != nil || e != nil || d.End.Seq != last {
+			t.Errorf("%v, %v: the stream has ended at the event %d of %+v", err, e, last, d)
 		}
 	case <-time.After(patience):
 		t.Error("the stream does not end with the job")
