@@ -25,6 +25,7 @@ const (
 	Answered    Kind = "answered"  // the question has its answer: a later one changes nothing
 	Stale       Kind = "stale"     // the file is not as it was read
 	Forbidden   Kind = "forbidden" // whoever asks may not
+	Away        Kind = "away"      // the host that has to answer does not at the moment
 	Failed      Kind = "failed"    // all else
 	Interrupted Kind = "interrupted"
 )

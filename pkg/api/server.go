@@ -204,6 +204,7 @@ func refuseEmptyKey(w http.ResponseWriter, body []byte) bool {
 var statuses = map[problem.Kind]int{
 	problem.Invalid: http.StatusBadRequest, problem.NotFound: http.StatusNotFound, problem.Held: http.StatusConflict, problem.Ended: http.StatusConflict,
 	problem.Forbidden: http.StatusForbidden, problem.Running: http.StatusConflict, problem.Blocked: http.StatusConflict, problem.Answered: http.StatusConflict, problem.Stale: http.StatusConflict,
+	problem.Away: http.StatusServiceUnavailable,
 }
 
 // status is the code for an error.

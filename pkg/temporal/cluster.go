@@ -51,6 +51,7 @@ type Cluster struct {
 	long      int                    // Carry.Long of jobs that start: of tests
 	build     func() (string, error) // of this program, for its workers: see thisBuild
 	placed    sync.Map               // hosts by id, of jobs that were submitted through it
+	silent    sync.Map               // times by host that did not answer
 
 	now      func() time.Time // the clock of this machine
 	mu       sync.Mutex       // of skew
@@ -246,6 +247,18 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+	res, err := t.send(req, host, sent)
+	if t.host == "" && about.Job == "" && host != t.queue && errors.Is(err, errAway) { // then any other
+		return t.send(req, t.queue, sent)
+	}
+	return res, err
+}
+
+// send has a host answer a request.
+func (t transport) send(req *http.Request, host string, sent []byte) (*http.Response, error) {
+	if t.quiet(req.Context(), host) {
+		return nil, t.away(req.Context(), host)
+	}
 	packed, err := pack(sent)
 	if err == nil && t.store.dir == "" && len(packed) > mostCall {
 		err = problem.Invalidf("", "the call: %s", tooBig(len(packed), mostCall))
@@ -270,7 +283,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			case unknown != nil: // it ends
 			case d.GetWorkflowExecutionInfo().GetHistoryLength() <= untaken:
 				_ = t.c.TerminateWorkflow(req.Context(), run.GetID(), run.GetRunID(), "no worker has taken it")
-				return nil, t.away(req.Context(), host)
+				return nil, t.unanswered(req.Context(), host)
 			case d.GetPendingWorkflowTask().GetAttempt() >= stuckAfter:
 				why := t.stuck(req.Context(), d)
 				_ = t.c.TerminateWorkflow(req.Context(), run.GetID(), run.GetRunID(), "no worker can read it")
@@ -290,14 +303,31 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.Status, Header: a.Header, Body: body, Request: req}, nil
 }
 
+// silentFor is the time for which a host that did not answer is not asked again: a command asks several times.
+const silentFor = 5 * time.Second
+
+// unanswered is the error of a call that a host did not answer, or none.
+func (t *Cluster) unanswered(ctx context.Context, host string) error {
+	if host != t.queue {
+		t.silent.Store(host, time.Now())
+	}
+	return t.away(ctx, host)
+}
+
 // callPatience bounds the wait of a call for a worker of any host, not only of the one that answers. A
 // workflow that none has taken has untaken events at most.
 const callPatience, untaken = 8 * time.Second, 3
 
 // hostOf is the queue of the host of a job, or of any host.
 func (t *Cluster) hostOf(ctx context.Context, job string) (string, error) {
-	if job == "" {
-		return t.queue, nil
+	if job == "" { // the same one each time, of those that answer: what it is asked to change, it is asked for next
+		hosts, err := t.polling(ctx)
+		for _, host := range hosts {
+			if at, ok := t.silent.Load(host); !ok || time.Since(at.(time.Time)) > pollerGone {
+				return host, err
+			}
+		}
+		return t.queue, err
 	}
 	d, err := t.c.DescribeWorkflowExecution(ctx, job, "")
 	if errors.As(err, new(*serviceerror.NotFound)) {
@@ -360,50 +390,9 @@ func (t *Cluster) find(ctx context.Context, ref string) (queue, id string, err e
 	case len(ids) > 1:
 		return "", "", problem.Invalidf("give more of its id", "%q is %s on %s and %s on %s", ref, ids[0], found[ids[0]], ids[1], found[ids[1]])
 	case len(silent) > 0:
-		return "", "", problem.WithHint(fmt.Errorf("unknown whether there is a job %s: %s: %w", ref, strings.Join(silent, ", "), errAway), "the hosts that answer do not have it")
+		return "", "", &problem.Error{Kind: problem.Away, Message: fmt.Sprintf("unknown whether there is a job %s: no answer of %s", ref, strings.Join(silent, ", ")), Hint: "the hosts that answer do not have it", Err: errAway}
 	}
 	return t.queue, "", nil
-}
-
-// byHost has the ids of the jobs that Temporal still knows, by host.
-func (t *Cluster) byHost(ctx context.Context) (map[string][]string, error) {
-	known := map[string][]string{}
-	err := t.executions(ctx, fmt.Sprintf("AdroitHost IS NOT NULL AND TaskQueue = %q", t.queue), func(info *workflowpb.WorkflowExecutionInfo) {
-		if j, host := t.known(info); host != "" {
-			known[host] = append(known[host], j.ID)
-		}
-	})
-	return known, err
-}
-
-// everyHost is each host that polls or has jobs. The first one may begin at this moment.
-func (t *Cluster) everyHost(ctx context.Context) ([]string, error) {
-	known, err := t.byHost(ctx)
-	if err != nil {
-		return nil, err
-	}
-	hosts, err := t.hosts(ctx, firstPoll(known))
-	if err != nil {
-		return nil, err
-	}
-	return each(ctx, t, hosts, known)
-}
-
-// firstPoll bounds the wait for the poll of a worker that has just begun, where no host is known.
-func firstPoll[T any](known map[string]T) time.Duration {
-	if len(known) > 0 {
-		return 0
-	}
-	return 2 * time.Second
-}
-
-// each is each host that polls, which may have jobs that were never started, or has jobs. None is an error.
-func each[T any](ctx context.Context, t *Cluster, polling []string, known map[string]T) ([]string, error) {
-	hosts := slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(polling, maps.Keys(known)))))
-	if len(hosts) == 0 {
-		return nil, t.away(ctx, t.queue)
-	}
-	return hosts, nil
 }
 
 // unregistered has a hint where a query was refused: an empty server does not know what it asks for.
@@ -431,16 +420,16 @@ func (t *Cluster) executions(ctx context.Context, query string, take func(*workf
 }
 
 // errAway is a host that does not answer.
-var errAway = errors.New("it does not answer: no worker of it polls Temporal")
+var errAway error = &problem.Error{Kind: problem.Away, Message: "it does not answer: no worker of it polls Temporal"}
 
 // away explains that a host, or any, does not answer.
 func (t *Cluster) away(ctx context.Context, host string) error {
 	if host == t.queue {
-		return &problem.Error{Kind: problem.Failed, Message: "no worker polls Temporal: no host answers", Hint: hint.Command("worker") + " makes this machine a host", Err: errAway}
+		return &problem.Error{Kind: problem.Away, Message: "no worker polls Temporal: no host answers", Hint: hint.Command("worker") + " makes this machine a host", Err: errAway}
 	}
 	err := fmt.Errorf("the host %s: %w", host, errAway)
 	if hosts, e := t.hosts(ctx, 0); e == nil && slices.Contains(hosts, host) {
-		err = &problem.Error{Kind: problem.Failed, Message: fmt.Sprintf("the host %s: it does not answer: its worker is stopping, or ended less than %s ago", host, pollerGone), Err: errAway}
+		err = &problem.Error{Kind: problem.Away, Message: fmt.Sprintf("the host %s: it does not answer: its worker is stopping, or ended less than %s ago", host, pollerGone), Err: errAway}
 	}
 	return problem.WithHint(err, hint.Command("worker")+", in its data directory, makes it answer; its jobs wait for it")
 }
@@ -472,7 +461,7 @@ func (t *Cluster) answer(ctx context.Context, host string, err error) error {
 	case errors.As(err, &refused) && refused.Type() == refusedType && refused.Details(p) == nil:
 		return p
 	case notBegun(err):
-		return t.away(ctx, host)
+		return t.unanswered(ctx, host)
 	case errors.As(err, &timeout):
 		return fmt.Errorf("%s has not answered within %s; what it was asked to do may be done", named(host), callTime)
 	case errors.As(err, &refused):

@@ -13,12 +13,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	common "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/taskqueue/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -209,17 +211,11 @@ const mostName = 200
 // there is none it waits for one, but not for longer than patience.
 func (t *Cluster) hosts(ctx context.Context, patience time.Duration) ([]string, error) {
 	for end := time.Now().Add(patience); ; {
-		d, err := t.c.DescribeTaskQueue(ctx, t.queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
+		list, err := t.polling(ctx)
 		if err != nil {
 			return nil, err
 		}
 		running := map[string]int64{}
-		for _, p := range d.Pollers {
-			if !t.older(ctx, p.GetLastAccessTime(), pollerGone) {
-				running[p.Identity] = 0
-			}
-		}
-		list := slices.Sorted(maps.Keys(running))
 		for _, host := range list {
 			n, err := t.c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: t.namespace, Query: fmt.Sprintf("AdroitHost = %q AND ExecutionStatus = 'Running'", host)})
 			if err != nil {
@@ -239,8 +235,157 @@ func (t *Cluster) hosts(ctx context.Context, patience time.Duration) ([]string, 
 	}
 }
 
+// polling returns the hosts whose workers have polled lately.
+func (t *Cluster) polling(ctx context.Context) (list []string, err error) {
+	d, err := t.c.DescribeTaskQueue(ctx, t.queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range d.Pollers {
+		if !t.older(ctx, p.GetLastAccessTime(), pollerGone) {
+			list = append(list, p.Identity)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
+}
+
+// quiet reports whether a host did not answer a moment ago, and has not polled since.
+func (t *Cluster) quiet(ctx context.Context, host string) bool {
+	v, ok := t.silent.Load(host)
+	if !ok || time.Since(v.(time.Time)) > silentFor {
+		return false
+	}
+	d, err := t.c.DescribeTaskQueue(ctx, host, enums.TASK_QUEUE_TYPE_ACTIVITY)
+	t.mu.Lock()
+	at := v.(time.Time).Add(t.now().Sub(time.Now()) - t.skew)
+	t.mu.Unlock()
+	return err == nil && !slices.ContainsFunc(d.Pollers, func(p *taskqueue.PollerInfo) bool { return p.GetLastAccessTime().AsTime().After(at) })
+}
+
 // pollerGone is the age of a poll at which its worker is taken for gone: one lasts a minute.
 const pollerGone = 75 * time.Second
+
+// byHost has the ids of the jobs that Temporal still knows, by host.
+func (t *Cluster) byHost(ctx context.Context) (map[string][]string, error) {
+	known := map[string][]string{}
+	err := t.executions(ctx, fmt.Sprintf("AdroitHost IS NOT NULL AND TaskQueue = %q", t.queue), func(info *workflowpb.WorkflowExecutionInfo) {
+		if j, host := t.known(info); host != "" {
+			known[host] = append(known[host], j.ID)
+		}
+	})
+	return known, err
+}
+
+// everyHost is each host that polls or has jobs. The first one may begin at this moment.
+func (t *Cluster) everyHost(ctx context.Context) ([]string, error) {
+	known, err := t.byHost(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hosts, err := t.hosts(ctx, firstPoll(known))
+	if err != nil {
+		return nil, err
+	}
+	return each(ctx, t, hosts, known)
+}
+
+// firstPoll bounds the wait for the poll of a worker that has just begun, where no host is known.
+func firstPoll[T any](known map[string]T) time.Duration {
+	if len(known) > 0 {
+		return 0
+	}
+	return 2 * time.Second
+}
+
+// each is each host that polls, which may have jobs that were never started, or has jobs. None is an error. Those
+// that do not poll are not asked: a host that is gone has jobs until their retention is over.
+func each[T any](ctx context.Context, t *Cluster, polling []string, known map[string]T) ([]string, error) {
+	hosts := slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(slices.Clone(polling), maps.Keys(known)))))
+	if len(hosts) == 0 {
+		return nil, t.away(ctx, t.queue)
+	}
+	for _, host := range hosts {
+		if !slices.Contains(polling, host) {
+			t.silent.Store(host, time.Now())
+		}
+	}
+	return hosts, nil
+}
+
+// ofEach asks hosts at once, and gives take the answer of one after the other, in their order; away is one that
+// does not answer.
+func ofEach[T any](ctx context.Context, t *Cluster, hosts []string, ask func(adroit.Client) (T, error), take func(host string, answer T, away bool)) error {
+	answers, errs := make([]T, len(hosts)), make([]error, len(hosts))
+	var calls sync.WaitGroup
+	for i, host := range hosts {
+		calls.Go(func() { answers[i], errs[i] = ask(t.on(host)) })
+	}
+	calls.Wait()
+	if ctx.Err() != nil {
+		return problem.AsError(context.Cause(ctx))
+	}
+	for i, host := range hosts {
+		away := errors.Is(errs[i], errAway)
+		if errs[i] != nil && !away {
+			return errs[i]
+		}
+		take(host, answers[i], away)
+	}
+	return nil
+}
+
+// ofAll is ofEach for every host that has jobs or polls.
+func ofAll[T any](ctx context.Context, r *remote, ask func(adroit.Client) (T, error), take func(host string, answer T, away bool)) error {
+	hosts, err := r.t.everyHost(ctx)
+	if err != nil {
+		return problem.AsError(err)
+	}
+	return ofEach(ctx, r.t, hosts, ask, take)
+}
+
+// ofAny asks every host that answers to do a thing, and returns the first answer. What a host refuses is an error
+// only if each does.
+func ofAny[T any](ctx context.Context, r *remote, ask func(adroit.Client) (T, error)) (first T, err error) {
+	type done struct {
+		answer T
+		err    error
+	}
+	var all []done
+	err = ofAll(ctx, r, func(c adroit.Client) (d done, err error) {
+		if d.answer, d.err = ask(c); errors.Is(d.err, errAway) {
+			err = d.err
+		}
+		return d, err
+	}, func(_ string, d done, away bool) {
+		if !away {
+			all = append(all, d)
+		}
+	})
+	if err == nil && len(all) == 0 {
+		err = r.t.away(ctx, r.t.queue)
+	}
+	for _, d := range all {
+		if err = d.err; err == nil {
+			return d.answer, nil
+		}
+	}
+	return first, err
+}
+
+// byRank joins lists: the first of each before the others.
+func byRank[T any](lists [][]T) []T {
+	all := []T{}
+	for rank, more := 0, true; more; rank++ {
+		more = false
+		for _, list := range lists {
+			if rank < len(list) {
+				all, more = append(all, list[rank]), true
+			}
+		}
+	}
+	return all
+}
 
 // older reports whether a moment of the server is longer ago than most by the server's clock. Where this machine's
 // finds it long ago, or to come, the two are compared, because this one may be wrong.

@@ -376,7 +376,10 @@ func (t *Cluster) current(ctx context.Context, build string) error {
 				return nil
 			}
 			if !mine.IsZero() && polls[now] != nil && theirs.After(mine) {
-				return nil
+				// The polls of one that has ended show for a while: one that lives answers.
+				if _, e := t.on("").Jobs(ctx, adroit.ListOptions{Limit: 1}); !errors.Is(e, errAway) {
+					return nil
+				}
 			}
 			if now != build {
 				_, err = h.SetCurrentVersion(ctx, client.WorkerDeploymentSetCurrentVersionOptions{BuildID: build, IgnoreMissingTaskQueues: true, ConflictToken: d.ConflictToken})
@@ -395,8 +398,7 @@ func (t *Cluster) current(ctx context.Context, build string) error {
 	}
 }
 
-// takeBack makes a build the current one when a newer one has no worker any more, as after a rollback. The polls
-// of that one show for a while, so a start may come too early.
+// takeBack makes a build the current one when a newer one has no worker any more, as after a rollback.
 func (t *Cluster) takeBack(ctx context.Context, build string) {
 	for {
 		select {
@@ -435,7 +437,7 @@ func pinned(v *workflowpb.WorkflowExecutionVersioningInfo) string {
 	return v.GetDeploymentVersion().GetBuildId()
 }
 
-// untakenTask reports whether a job's next task lies there for longer than a worker needs to take it.
+// untakenTask reports whether a job's next task lies there for longer than a worker needs.
 func (t *Cluster) untakenTask(ctx context.Context, d *workflowservice.DescribeWorkflowExecutionResponse) bool {
 	p := d.GetPendingWorkflowTask()
 	return p.GetState() == enums.PENDING_WORKFLOW_TASK_STATE_SCHEDULED && t.older(ctx, p.GetScheduledTime(), taskPatience)

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,6 +27,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/hint"
@@ -264,10 +264,17 @@ func (c *checkup) check(ctx context.Context, at config.Temporal) {
 	if err == nil && len(hosts) == 0 {
 		c.line("warn", "workers", "no host polls, and jobs wait for one: %s", hint.Command("worker"))
 	} else {
+		var answer []string
 		if err == nil {
-			err = ofEach(ctx, t, hosts, func(o adroit.Client) ([]adroit.JobSummary, error) { return o.Jobs(ctx, adroit.ListOptions{Limit: 1}) }, func(string, []adroit.JobSummary, bool) {})
+			err = ofEach(ctx, t, hosts, func(o adroit.Client) ([]adroit.JobSummary, error) { return o.Jobs(ctx, adroit.ListOptions{Limit: 1}) }, func(host string, _ []adroit.JobSummary, away bool) {
+				if away {
+					c.line("warn", "workers", "%s polled less than %s ago and does not answer", host, pollerGone)
+				} else {
+					answer = append(answer, host)
+				}
+			})
 		}
-		c.is("workers", err, "%s: %s", spelling.Plural(len(hosts), "host"), strings.Join(hosts, ", "))
+		c.is("workers", err, "%s: %s", spelling.Plural(len(answer), "host"), cmp.Or(strings.Join(answer, ", "), "none"))
 	}
 	if err := c.versions(ctx, t); err != nil {
 		c.is("versions", err, "")
@@ -466,37 +473,6 @@ func (c *checkup) versions(ctx context.Context, t *Cluster) error {
 	return nil
 }
 
-// ofEach asks hosts at once, and gives take the answer of one after the other, in their order; away is one that
-// does not answer.
-func ofEach[T any](ctx context.Context, t *Cluster, hosts []string, ask func(adroit.Client) (T, error), take func(host string, answer T, away bool)) error {
-	answers, errs := make([]T, len(hosts)), make([]error, len(hosts))
-	var calls sync.WaitGroup
-	for i, host := range hosts {
-		calls.Go(func() { answers[i], errs[i] = ask(t.on(host)) })
-	}
-	calls.Wait()
-	if ctx.Err() != nil {
-		return problem.AsError(context.Cause(ctx))
-	}
-	for i, host := range hosts {
-		away := errors.Is(errs[i], errAway)
-		if errs[i] != nil && !away {
-			return errs[i]
-		}
-		take(host, answers[i], away)
-	}
-	return nil
-}
-
-// ofAll is ofEach for every host that has jobs or polls.
-func ofAll[T any](ctx context.Context, r *remote, ask func(adroit.Client) (T, error), take func(host string, answer T, away bool)) error {
-	hosts, err := r.t.everyHost(ctx)
-	if err != nil {
-		return problem.AsError(err)
-	}
-	return ofEach(ctx, r.t, hosts, ask, take)
-}
-
 // Failures implements [adroit.JobReader] with those of all hosts that answer. Each keeps its own.
 func (r *remote) Failures(ctx context.Context, q adroit.FailureQuery) ([]adroit.Failure, error) {
 	of := q
@@ -509,15 +485,7 @@ func (r *remote) Failures(ctx context.Context, q adroit.FailureQuery) ([]adroit.
 	if err != nil {
 		return nil, err
 	}
-	all := []adroit.Failure{}
-	for rank, more := 0, true; more; rank++ { // the likest of each host before its others
-		more = false
-		for _, list := range lists {
-			if rank < len(list) {
-				all, more = append(all, list[rank]), true
-			}
-		}
-	}
+	all := byRank(lists)
 	if len(q.Words) == 0 {
 		slices.SortStableFunc(all, func(a, b adroit.Failure) int { return b.At.Compare(a.At) })
 	}
@@ -542,9 +510,38 @@ func (r *remote) ForgetFailures(ctx context.Context, q adroit.FailureQuery) (sum
 		}
 	})
 	if err == nil && len(absent) > 0 {
-		err = problem.WithHint(fmt.Errorf("%d were forgotten; %s does not answer and has its own still: %w", sum, strings.Join(absent, ", "), errAway), "do it again when it is back")
+		err = &problem.Error{Kind: problem.Away, Message: fmt.Sprintf("%d were forgotten; no answer of %s, with failures of its own", sum, strings.Join(absent, ", ")), Hint: "do it again when it is back", Err: errAway}
 	}
 	return sum, err
+}
+
+// The facts of persons are kept by every host that answers, under one id: a job may come to each.
+
+// Facts implements [adroit.Memory] with those of all hosts that answer.
+func (r *remote) Facts(ctx context.Context, q adroit.FactQuery) ([]adroit.Fact, error) {
+	var lists [][]adroit.Fact
+	err := ofAll(ctx, r, func(c adroit.Client) ([]adroit.Fact, error) { return c.Facts(ctx, q) },
+		func(_ string, list []adroit.Fact, _ bool) { lists = append(lists, list) })
+	seen := map[string]bool{}
+	all := slices.DeleteFunc(byRank(lists), func(f adroit.Fact) bool { again := seen[f.ID]; seen[f.ID] = true; return again })
+	if q.Text == "" {
+		slices.SortStableFunc(all, func(a, b adroit.Fact) int { return b.Created.Compare(a.Created) })
+	}
+	if q.Limit > 0 {
+		all = all[:min(q.Limit, len(all))]
+	}
+	return all, err
+}
+
+// Remember implements [adroit.Memory].
+func (r *remote) Remember(ctx context.Context, n adroit.FactNote) (*adroit.Fact, error) {
+	n.ID = cmp.Or(n.ID, memory.ID(rand.Text()))
+	return ofAny(ctx, r, func(c adroit.Client) (*adroit.Fact, error) { return c.Remember(ctx, n) })
+}
+
+// Forget implements [adroit.Memory]. It returns how much the host forgot that had most.
+func (r *remote) Forget(ctx context.Context, q adroit.FactQuery) (int, error) {
+	return ofAny(ctx, r, func(c adroit.Client) (int, error) { return c.Forget(ctx, q) })
 }
 
 // whole is the id of the job that ref means, or ref.

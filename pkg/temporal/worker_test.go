@@ -35,6 +35,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/adroit-run/adroit/internal/dev/testenv"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/adroit/adroittest"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -800,6 +801,24 @@ func TestHosts(t *testing.T) {
 		}
 		return nil
 	})
+
+	// What a person has remembered, each host has: a job may come to any.
+	f, err := r.Remember(t.Context(), adroit.FactNote{Fact: adroit.Fact{Text: "The tests are slow."}, Dir: r.file("workspace")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []adroit.Client{r.cluster.on(r.host), r.cluster.on(host), r} {
+		if list, err := of.Facts(t.Context(), adroit.FactQuery{Dir: r.file("workspace")}); err != nil || len(list) != 1 || list[0].ID != f.ID {
+			t.Errorf("%v, facts are %+v, want one, %s", err, list, f.ID)
+		}
+	}
+	if n, err := r.Forget(t.Context(), adroit.FactQuery{ID: f.ID}); n != 1 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if _, err := r.Forget(t.Context(), adroit.FactQuery{ID: f.ID}); !errors.Is(err, jobs.ErrNotExist) {
+		t.Errorf("a fact that no host has is forgotten: %v", err)
+	}
+
 	d, err := r.cluster.c.DescribeWorkflowExecution(t.Context(), s.Job.ID, "")
 	if err != nil {
 		t.Fatal(err)
@@ -884,6 +903,16 @@ func TestHosts(t *testing.T) {
 	if _, err := r.Cancel(t.Context(), s.Job.ID); !errors.Is(err, jobs.ErrFinal) {
 		t.Errorf("the end of a job that has ended was asked for: %v", err)
 	}
+
+	// Once its polls are old, and as if they all were, lists ask nobody: a host that is gone would hold each up.
+	r.cluster.ahead("10m")
+	r.cluster.skew, r.cluster.compared = 0, time.Now()
+	list, err = r.Jobs(t.Context(), adroit.ListOptions{})
+	if _, asked := r.cluster.on(r.host).Jobs(t.Context(), adroit.ListOptions{}); err != nil || len(list) != 2 || !errors.Is(asked, errAway) || problem.AsError(asked).Kind != problem.Away {
+		t.Errorf("%v, %+v, and a host whose polls are old is asked: %v", err, list, asked)
+	}
+	r.cluster.ahead("")
+	r.cluster.silent.Clear()
 
 	// What is removed is also removed from Temporal, or it would be in lists again while its host is away.
 	if gone, err := r.Remove(t.Context(), first, adroit.RemoveOptions{}); err != nil || len(gone.Notes) > 0 {
