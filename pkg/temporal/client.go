@@ -15,6 +15,7 @@ import (
 
 	common "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/failure/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -324,36 +325,47 @@ func (r *remote) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
 	}
 }
 
-// stuckAfter is the number of attempts after which the task of a workflow counts as stuck.
-const stuckAfter = 3
+// stuckAfter is the number of attempts after which the task of a workflow counts as stuck, and failsAfter that of a
+// step: half a minute, in which a host that died gets its lease back.
+const stuckAfter, failsAfter = 3, 6
 
-// stuck returns why the tasks of a job's workflow fail again and again, empty if they do not: a worker
-// lacks a key, a payload or the code. Nothing is lost, and it goes on when one has it.
+// stuck returns why the tasks of a job's workflow or its steps fail again and again, empty if they do not: a worker
+// lacks a key, a payload or the code, or a host the workspace. Nothing is lost, and it goes on when one has it.
 func (t *Cluster) stuck(ctx context.Context, d *workflowservice.DescribeWorkflowExecutionResponse) string {
+	for _, a := range d.GetPendingActivities() {
+		if f := a.GetLastFailure(); a.GetAttempt() >= failsAfter && f != nil && f.GetTimeoutFailureInfo() == nil {
+			return "its host tries again and again, and fails: " + t.failed(f)
+		}
+	}
 	if d.GetPendingWorkflowTask().GetAttempt() < stuckAfter {
 		return t.unserved(ctx, d)
 	}
-	why := "why is encrypted with a key that this machine lacks"
+	why := "why is not in its history"
 	history, err := t.c.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{Namespace: t.namespace, Execution: d.GetWorkflowExecutionInfo().GetExecution(), MaximumPageSize: 20})
 	if err != nil {
 		why = err.Error()
 	}
 	for _, ev := range history.GetHistory().GetEvents() {
-		if failure := ev.GetWorkflowTaskFailedEventAttributes().GetFailure(); failure != nil {
-			if own := failure.GetEncodedAttributes(); own != nil {
-				if _, err := (codec{keys: t.keys}).Decode([]*common.Payload{own}); err != nil {
-					break
-				}
-			}
-			failed := t.options(false).FailureConverter.FailureToError(failure)
-			why = failed.Error()
-			if own := new(temporal.ApplicationError); errors.As(failed, &own) {
-				why = own.Message() // which has its causes
-			}
+		if f := ev.GetWorkflowTaskFailedEventAttributes().GetFailure(); f != nil {
+			why = t.failed(f)
 			break
 		}
 	}
 	return "no worker can go on with it, and each tries again: " + why
+}
+
+// failed is what a failure says, if this machine can read it.
+func (t *Cluster) failed(f *failure.Failure) string {
+	if own := f.GetEncodedAttributes(); own != nil {
+		if _, err := (codec{keys: t.keys}).Decode([]*common.Payload{own}); err != nil {
+			return "why is encrypted with a key that this machine lacks"
+		}
+	}
+	err := t.options(false).FailureConverter.FailureToError(f)
+	if own := new(temporal.ApplicationError); errors.As(err, &own) {
+		return own.Message() // which has its causes
+	}
+	return err.Error()
 }
 
 // followPatience is for how long a host may be away while its job is followed.

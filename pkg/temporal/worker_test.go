@@ -710,6 +710,25 @@ func TestAway(t *testing.T) {
 	r.ended(id, jobs.Waiting)
 }
 
+// TestWorkspaceGone removes the workspace of a job that waits: who waits for the job learns why its host fails, and
+// it goes on by itself when the workspace is there again.
+func TestWorkspaceGone(t *testing.T) {
+	r := newRig(t, "calls: [{name: push, args: {n: 1}}]", "text: Done.")
+	id := r.begin(executor.ApproveEdits)
+	r.ended(id, jobs.Waiting)
+	if err := os.Rename(r.file("workspace"), r.file("away")); err != nil {
+		t.Fatal(err)
+	}
+	r.approve(id)
+	if j := r.ended(id, jobs.Blocked); !strings.Contains(j.Reason, r.file("workspace")) {
+		t.Errorf("it waits, because %s", j.Reason)
+	}
+	if err := os.Rename(r.file("away"), r.file("workspace")); err != nil {
+		t.Fatal(err)
+	}
+	r.ended(id, jobs.Done)
+}
+
 // TestDrain stops a worker in the middle of a call that must not be repeated: the call ends, the
 // next worker, which begins later or is there already, goes on behind it, and who follows the job sees no gap.
 func TestDrain(t *testing.T) {
