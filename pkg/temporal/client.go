@@ -13,9 +13,7 @@ import (
 	"sync"
 	"time"
 
-	common "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/failure/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -354,20 +352,6 @@ func (t *Cluster) stuck(ctx context.Context, d *workflowservice.DescribeWorkflow
 	return "no worker can go on with it, and each tries again: " + why
 }
 
-// failed is what a failure says, if this machine can read it.
-func (t *Cluster) failed(f *failure.Failure) string {
-	if own := f.GetEncodedAttributes(); own != nil {
-		if _, err := (codec{keys: t.keys}).Decode([]*common.Payload{own}); err != nil {
-			return "why is encrypted with a key that this machine lacks"
-		}
-	}
-	err := t.options(false).FailureConverter.FailureToError(f)
-	if own := new(temporal.ApplicationError); errors.As(err, &own) {
-		return own.Message() // which has its causes
-	}
-	return err.Error()
-}
-
 // followPatience is for how long a host may be away while its job is followed.
 const followPatience = time.Minute
 
@@ -376,11 +360,14 @@ const followPatience = time.Minute
 // exchanged meanwhile ends nothing.
 func (r *remote) Events(ctx context.Context, ref string, o adroit.EventOptions) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		var left time.Time // since when the host is away
+		var left time.Time // since when the host or Temporal is away
+		passes := func(err error) bool {
+			return o.Follow && absence(err) && (left.IsZero() || time.Since(left) < followPatience)
+		}
 		for {
 			before, gone := o.After, false
 			for ev, err := range r.Client.Events(ctx, ref, o) {
-				if gone = o.Follow && errors.Is(err, errAway) && (left.IsZero() || time.Since(left) < followPatience); gone {
+				if gone = passes(err); gone {
 					break
 				}
 				if _, answered := r.answered.Load(ref); answered && errors.Is(err, errAway) {
@@ -390,35 +377,52 @@ func (r *remote) Events(ctx context.Context, ref string, o adroit.EventOptions) 
 					return
 				}
 			}
+			over := false
 			switch {
-			case gone && left.IsZero():
-				left = time.Now()
 			case gone:
 			case o.After > before:
+				left = time.Time{}
 				continue
 			case !o.Follow:
 				return
 			default:
-				left = time.Time{}
-				d, err := r.Job(ctx, ref)
-				if err != nil {
+				var err error
+				if over, err = r.over(ctx, ref, o.After); err != nil && !passes(err) {
 					yield(event.Event{}, err)
 					return
 				}
-				if over := d.End == nil || d.End.Seq <= o.After; !over || d.Job.Status == jobs.Running || d.Job.Status == jobs.Queued {
-					continue
-				}
-				w, err := r.t.c.DescribeWorkflowExecution(ctx, d.Job.ID, "")
-				if err != nil || d.Job.Status != jobs.Interrupted || keyword(w.GetWorkflowExecutionInfo(), AttributeStatus) != string(jobs.Running) {
-					return
-				} // else its host is being exchanged
+				gone = err != nil
+			}
+			switch {
+			case over:
+				return
+			case !gone:
+				left = time.Time{}
+			case left.IsZero():
+				left = time.Now()
 			}
 			select {
-			case <-time.After(500 * time.Millisecond):
+			case <-time.After(200 * time.Millisecond):
 			case <-ctx.Done():
 			}
 		}
 	}
+}
+
+// absence reports whether an error may pass: the host or Temporal did not answer.
+func absence(err error) bool {
+	return errors.Is(err, errAway) || errors.Is(err, errLate) || errors.As(err, new(*serviceerror.Unavailable)) || errors.As(err, new(*serviceerror.DeadlineExceeded))
+}
+
+// over reports whether no event comes after the last one of a job: it has ended, or stands still, and its host is not
+// just being exchanged.
+func (r *remote) over(ctx context.Context, ref string, last int64) (bool, error) {
+	d, err := r.Job(ctx, ref)
+	if err != nil || d.End != nil && d.End.Seq > last || d.Job.Status == jobs.Running || d.Job.Status == jobs.Queued {
+		return false, err
+	}
+	w, err := r.t.c.DescribeWorkflowExecution(ctx, d.Job.ID, "")
+	return err != nil || d.Job.Status != jobs.Interrupted || keyword(w.GetWorkflowExecutionInfo(), AttributeStatus) != string(jobs.Running), nil
 }
 
 // Retry implements [adroit.JobWriter]. On another host, the new job goes on from what Temporal has

@@ -422,6 +422,9 @@ func (t *Cluster) executions(ctx context.Context, query string, take func(*workf
 // errAway is a host that does not answer.
 var errAway error = &problem.Error{Kind: problem.Away, Message: "it does not answer: no worker of it polls Temporal"}
 
+// errLate is a call that was taken and not answered.
+var errLate = errors.New("no answer in time")
+
 // away explains that a host, or any, does not answer.
 func (t *Cluster) away(ctx context.Context, host string) error {
 	if host == t.queue {
@@ -463,7 +466,7 @@ func (t *Cluster) answer(ctx context.Context, host string, err error) error {
 	case notBegun(err):
 		return t.unanswered(ctx, host)
 	case errors.As(err, &timeout):
-		return fmt.Errorf("%s has not answered within %s; what it was asked to do may be done", named(host), callTime)
+		return &problem.Error{Kind: problem.Away, Message: fmt.Sprintf("%s has not answered within %s; what it was asked to do may be done", named(host), callTime), Err: errLate}
 	case errors.As(err, &refused):
 		return errors.New(refused.Message())
 	}

@@ -24,12 +24,14 @@ import (
 
 	common "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/failure/v1"
 	sdk "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
@@ -548,4 +550,18 @@ func apiKey(at config.Temporal) (client.Credentials, error) {
 		return nil, nil
 	}
 	return client.NewAPIKeyDynamicCredentials(read), nil
+}
+
+// failed is what a failure says, if this machine can read it.
+func (t *Cluster) failed(f *failure.Failure) string {
+	if own := f.GetEncodedAttributes(); own != nil {
+		if _, err := (codec{keys: t.keys}).Decode([]*common.Payload{own}); err != nil {
+			return "why is encrypted with a key that this machine lacks"
+		}
+	}
+	err := t.options(false).FailureConverter.FailureToError(f)
+	if own := new(temporal.ApplicationError); errors.As(err, &own) {
+		return own.Message() // which has its causes
+	}
+	return err.Error()
 }

@@ -730,13 +730,15 @@ func TestWorkspaceGone(t *testing.T) {
 }
 
 // TestDrain stops a worker in the middle of a call that must not be repeated: the call ends, the
-// next worker, which begins later or is there already, goes on behind it, and who follows the job sees no gap.
+// next worker, which begins later or is there already, goes on behind it, and who follows the job sees no gap. So it is when
+// the server ends.
 func TestDrain(t *testing.T) {
-	t.Run("later", func(t *testing.T) { drain(t, false) })
-	t.Run("beside", func(t *testing.T) { drain(t, true) })
+	t.Run("later", func(t *testing.T) { drain(t, "later") })
+	t.Run("beside", func(t *testing.T) { drain(t, "beside") })
+	t.Run("server", func(t *testing.T) { drain(t, "server") })
 }
 
-func drain(t *testing.T, beside bool) {
+func drain(t *testing.T, how string) {
 	r := newRig(t, "calls: [{name: push, args: {n: 1, delay: 3s}}]", "calls: [{name: work, args: {n: 2}}]", "text: Done.")
 	id := r.begin(executor.ApproveAll)
 	until(t, func() error {
@@ -759,19 +761,25 @@ func drain(t *testing.T, beside bool) {
 		followed <- nil
 	}()
 	old := r.worker
-	if beside {
+	switch how {
+	case "beside":
 		r.work()
+	case "server":
+		r.kill(r.server)
+		r.serve()
 	}
-	if err := old.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+	if how != "server" {
+		if err := old.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if err := old.Wait(); err != nil {
+			t.Errorf("the worker ended with %v", err)
+		}
+		if got := r.effects(); got["end 1"] != 1 {
+			t.Errorf("the call was not let end: %v", got)
+		}
 	}
-	if err := old.Wait(); err != nil {
-		t.Errorf("the worker ended with %v", err)
-	}
-	if got := r.effects(); got["end 1"] != 1 {
-		t.Errorf("the call was not let end: %v", got)
-	}
-	if !beside {
+	if how == "later" {
 		r.work()
 	}
 	r.ended(id, jobs.Done)
