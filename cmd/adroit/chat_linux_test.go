@@ -65,6 +65,7 @@ func TestNoModelAtTerminal(t *testing.T) {
 	x.expect("Enter for none]: ", "99\n")
 	at := x.see(0, "  1  cli/mine  ")
 	x.see(at, "openai")
+	x.see(at, "start Ollama first")
 	await(t, "the question again", func() bool { return strings.Count(x.text(), "which one?") == 2 })
 	x.write("1\n")
 	x.see(at, "mine answers")

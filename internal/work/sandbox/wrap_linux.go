@@ -191,7 +191,7 @@ func (s *Stage) Started(err error) error {
 		}
 		return errors.New(rest)
 	}
-	text = cmp.Or(text, "the helper ended without a word")
+	text = cmp.Or(text, "the helper process of the sandbox gave no reason")
 	return fmt.Errorf("%w: %s"+notRun, ErrRefused, text)
 }
 

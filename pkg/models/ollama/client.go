@@ -333,8 +333,8 @@ func (c *Client) Pull(ctx context.Context, model string, insecure bool, progress
 			progress(p)
 		})
 		var e *llm.Error
-		if err == nil || !errors.As(err, &e) || !e.Retryable() {
-			return err
+		if err == nil || !errors.As(err, &e) || !e.Retryable() || e.Kind == llm.Unreachable && len(had) == 0 {
+			return err // a server that is not there at the beginning has to be started
 		}
 		if failed++; more || len(had) > before {
 			failed = 0

@@ -113,6 +113,10 @@ func TestPullGoesOn(t *testing.T) {
 			}
 		})
 	}
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	err := client(t, gone.URL).Pull(t.Context(), "m", false, func(p ollama.Progress) { t.Errorf("a server that does not run: %+v", p) })
+	wantKind(t, err, llm.Unreachable)
 }
 
 func TestUnparsedCall(t *testing.T) {

@@ -102,7 +102,11 @@ func review(ctx context.Context, e *kit.Env, c adroit.Client, dir string, show, 
 	if len(st.Files) == 0 {
 		fmt.Fprintln(e.Out, "nothing here would instruct agents: there are no agents, no skills, no AGENTS.md, no CLAUDE.md")
 	} else if !show {
-		fmt.Fprintf(e.Out, "%s trusted in %s    %s\n", kit.Plural(len(open), "more file"), e.Home(kit.SanitizeLine(st.Root)), hint.Command("config trust --revoke %s", st.Root))
+		what := kit.Plural(len(open), "more file") + " trusted"
+		if len(open) == 0 {
+			what = "everything was trusted already"
+		}
+		fmt.Fprintf(e.Out, "%s in %s    %s\n", what, e.Home(kit.SanitizeLine(st.Root)), hint.Command("config trust --revoke %s", st.Root))
 	}
 	if unshown > 0 && !show {
 		fmt.Fprintf(e.Out, "%s not trusted, since the text is too much for once: run this again to see what is next\n", kit.Plural(unshown, "file"))

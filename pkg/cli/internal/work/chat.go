@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -153,7 +154,7 @@ func modelChoices(ctx context.Context, e *kit.Env, c adroit.Client) []modelChoic
 	if err != nil {
 		return nil
 	}
-	var ready, others []modelChoice
+	var ready, others, later []modelChoice
 	of := map[string]int{}
 	for _, m := range list {
 		provider, _, _ := strings.Cut(m.Model, "/")
@@ -165,11 +166,13 @@ func modelChoices(ctx context.Context, e *kit.Env, c adroit.Client) []modelChoic
 			ready = append(ready, modelChoice{m.Model, m.Note, func() error { return machine.Keep(e, "model", m.Model) }})
 		case adroit.LacksModel:
 			others = append(others, modelChoice{provider + "/" + pulled, "fetched first, about 5 GB", func() error { return machine.Pull(ctx, e, c, pulled) }})
+		case adroit.LacksServer:
+			later = append(later, modelChoice{provider + "/" + pulled, "on this machine; start Ollama first (https://ollama.com)", func() error { return machine.Pull(ctx, e, c, pulled) }})
 		case adroit.LacksKey:
 			others = append(others, modelChoice{provider, "with a key of yours, which is asked for next", func() error { return machine.Login(ctx, e, provider) }})
 		}
 	}
-	return append(ready, others...)
+	return slices.Concat(ready, others, later)
 }
 
 // chooseModel asks at the terminal which of the models in reach is to be used, and keeps the
