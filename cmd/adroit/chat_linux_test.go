@@ -62,6 +62,11 @@ func TestNoModelAtTerminal(t *testing.T) {
 		t.Errorf("left without a model: exit code %d\n%s", code, x.text())
 	}
 	x, wait = p.terminal(120, env, "what is this?")
+	x.expect("Enter for none]: ", "6\n")
+	if code := wait(); code != 1 || !strings.Contains(x.text(), "ollama serve") || strings.Contains(x.text(), "/help") {
+		t.Errorf("a model that cannot be had: exit code %d\n%s", code, x.text())
+	}
+	x, wait = p.terminal(120, env, "what is this?")
 	x.expect("Enter for none]: ", "99\n")
 	at := x.see(0, "  1  cli/mine  ")
 	x.see(at, "openai")

@@ -238,9 +238,11 @@ func (q *chatCommand) run(ctx context.Context, e *kit.Env, resume bool) error {
 	if e.Interactive() && !resume {
 		err := chat.Check(ctx, c, q.Request)
 		if noModel(err) {
-			c, err = chooseModel(ctx, e, c, err)
+			if c, err = chooseModel(ctx, e, c, err); err != nil {
+				return err
+			}
 		}
-		if noModel(err) || unknownAgent(err) && !catalog.Has(q.Dir, configs.AgentsDir+"/"+q.Target+".md") && !catalog.Has(q.Dir, configs.ClaudeAgents+"/"+q.Target+".md") {
+		if unknownAgent(err) && !catalog.Has(q.Dir, configs.AgentsDir+"/"+q.Target+".md") && !catalog.Has(q.Dir, configs.ClaudeAgents+"/"+q.Target+".md") {
 			return err // an agent of the project is asked about first
 		}
 	}
