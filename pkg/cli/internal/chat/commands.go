@@ -262,19 +262,23 @@ func (s *Session) setModel(name string) {
 	})
 }
 
-// findModel checks that a job can begin with the model of r. A name without a provider that is
-// no model is one of the provider in use, if that lists it; else it is proposed.
+// findModel checks that a job can begin with the model of r. Words that are no model are the first
+// listed one that has them, as completion shows it, but the provider in use comes first.
 func (s *Session) findModel(ctx context.Context, r *adroit.Request, provider string) error {
 	err := Check(ctx, s.c, *r)
-	if err == nil || provider == "" || strings.ContainsAny(r.Model, "/:") || strings.Contains(provider, ":") {
+	if err == nil || strings.Contains(r.Model, "/") {
 		return err
 	}
 	here := *r
 	here.Model = provider + "/" + r.Model
+	found := filter(s.models.list(ctx, s.c), r.Model)
+	if len(found) > 0 && !slices.ContainsFunc(found, func(c Choice) bool { return c.Text == here.Model }) {
+		here.Model = found[0].Text
+	}
 	switch {
-	case Check(ctx, s.c, here) != nil:
+	case len(found) == 0 && (provider == "" || strings.Contains(r.Model+provider, ":")), Check(ctx, s.c, here) != nil:
 		return err
-	case slices.ContainsFunc(s.models.list(ctx, s.c), func(c Choice) bool { return c.Text == here.Model }):
+	case len(found) > 0:
 		*r = here
 		return nil
 	}
@@ -302,7 +306,8 @@ func (s *Session) setAgent(name string) {
 	if s.between("/agent") {
 		r := s.Request
 		r.Target = name
-		s.change(r, s.check, func(adroit.Request) {
+		s.change(r, s.findAgent, func(r adroit.Request) {
+			name = r.Target
 			s.Target = name
 			if s.job == "" {
 				s.startOver("agent " + name + ": a new conversation begins with your next message")
@@ -311,6 +316,19 @@ func (s *Session) setAgent(name string) {
 			s.branch(0, "agent "+name+": it goes on with your next message, in a conversation of its own with all that was said")
 		})
 	}
+}
+
+// findAgent checks that a job can begin with the agent of r. Words that are no agent are the first
+// one that has them, as completion shows it.
+func (s *Session) findAgent(ctx context.Context, r *adroit.Request) error {
+	err := Check(ctx, s.c, *r)
+	if err != nil && problem.AsError(err).Code == problem.UnknownAgent {
+		if found := s.agentsWith(ctx, adroit.Scope{Dir: r.Dir, Trust: r.Trust}, r.Target); len(found) > 0 {
+			r.Target = found[0].Text
+			return Check(ctx, s.c, *r)
+		}
+	}
+	return err
 }
 
 // branch has the next message begin a conversation of its own that has what was said up to the
@@ -334,8 +352,6 @@ func (s *Session) branch(turn int, words string) {
 	})
 }
 
-func (s *Session) check(ctx context.Context, r *adroit.Request) error { return Check(ctx, s.c, *r) }
-
 // change uses what a command sets if a job can begin with it, as find completes it; what is
 // entered meanwhile waits.
 func (s *Session) change(r adroit.Request, find func(context.Context, *adroit.Request) error, use func(adroit.Request)) {
@@ -354,14 +370,18 @@ func (s *Session) change(r adroit.Request, find func(context.Context, *adroit.Re
 }
 
 func (s *Session) setMode(mode string) {
-	switch m := executor.Mode(mode); {
+	m := executor.Mode(mode)
+	if i := slices.IndexFunc(executor.Modes, func(m executor.Mode) bool { return strings.HasPrefix(string(m), mode) }); i >= 0 && mode != "" {
+		m = executor.Modes[i]
+	}
+	switch {
 	case mode == "":
 		s.say(kit.Plain, "mode: %s", s.Mode())
 	case !slices.Contains(executor.Modes, m):
 		s.say(kit.Red, "the modes are plan (read only), edits, and auto (also commands, in a sandbox)")
 	default:
 		s.input.mode = m
-		s.say(kit.Dim, "mode %s from your next message on", mode)
+		s.say(kit.Dim, "mode %s from your next message on", m)
 	}
 }
 

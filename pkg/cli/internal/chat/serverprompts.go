@@ -262,9 +262,6 @@ func (s *Session) files(ctx context.Context, in, word string) (found []string) {
 // It is called elsewhere.
 func (s *Session) arguments(name string) func(ctx context.Context, words string) []Choice {
 	dir, trusted, said := s.Dir, s.Trust, s.messages()
-	filter := func(list []Choice, words string) []Choice {
-		return slices.DeleteFunc(list, func(c Choice) bool { return !hasAll(c.Text+" "+c.About, words) })
-	}
 	switch name {
 	case "resume":
 		return func(ctx context.Context, words string) []Choice { return s.conversations(ctx, dir, words) }
@@ -278,25 +275,37 @@ func (s *Session) arguments(name string) func(ctx context.Context, words string)
 	case "model":
 		return func(ctx context.Context, words string) []Choice { return filter(s.models.list(ctx, s.c), words) }
 	case "agent":
-		return func(ctx context.Context, words string) (found []Choice) {
-			list, err := s.c.Agents(ctx, adroit.Scope{Dir: dir, Trust: trusted})
-			if err != nil {
-				return nil // the command reports why
-			}
-			for _, a := range list.Items {
-				found = append(found, Choice{a.Name, kit.FirstSentence(a.Description)})
-			}
-			return filter(found, words)
+		return func(ctx context.Context, words string) []Choice {
+			return s.agentsWith(ctx, adroit.Scope{Dir: dir, Trust: trusted}, words)
 		}
 	case "mode":
 		return func(_ context.Context, words string) (found []Choice) {
 			for _, m := range executor.Modes {
-				found = append(found, Choice{Text: string(m)})
+				if strings.HasPrefix(string(m), words) {
+					found = append(found, Choice{Text: string(m)})
+				}
 			}
-			return filter(found, words)
+			return found
 		}
 	}
 	return nil
+}
+
+// filter returns those of the choices that have all of the words.
+func filter(list []Choice, words string) []Choice {
+	return slices.DeleteFunc(list, func(c Choice) bool { return !hasAll(c.Text+" "+c.About, words) })
+}
+
+// agentsWith lists the agents that have all of the words.
+func (s *Session) agentsWith(ctx context.Context, in adroit.Scope, words string) (found []Choice) {
+	list, err := s.c.Agents(ctx, in)
+	if err != nil {
+		return nil // the command reports why
+	}
+	for _, a := range list.Items {
+		found = append(found, Choice{a.Name, kit.FirstSentence(a.Description)})
+	}
+	return filter(found, words)
 }
 
 // modelList caches the models that servers list. Any goroutine may use it.

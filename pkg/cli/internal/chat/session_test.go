@@ -144,7 +144,7 @@ func TestCompleteBesideSlowServers(t *testing.T) {
 type twoServers struct{ adroit.Client }
 
 func (twoServers) Models(context.Context) ([]adroit.ModelInfo, error) {
-	return []adroit.ModelInfo{{Model: "ollama/two"}, {Model: "openai/two"}, {Model: "openai/NAME", Lacks: adroit.LacksName}}, nil
+	return []adroit.ModelInfo{{Model: "ollama/two"}, {Model: "openai/two"}, {Model: "openai/org-twelve:7b"}, {Model: "openai/NAME", Lacks: adroit.LacksName}}, nil
 }
 
 func (twoServers) Resolve(_ context.Context, r adroit.Request) (*adroit.Plan, error) {
@@ -164,6 +164,9 @@ func TestModelOfTheProviderInUse(t *testing.T) {
 		{"three", "openai", "three", "did you mean openai/three?"},
 		{"three", "", "three", "did you mean ollama/three?"},
 		{"three", "script:", "three", "did you mean ollama/three?"},
+		{"twelve", "ollama", "openai/org-twelve:7b", ""},
+		{"ORG 7b", "", "openai/org-twelve:7b", ""},
+		{"tw", "openai", "ollama/two", ""},
 		{"qwen3:8b", "openai", "qwen3:8b", "did you mean ollama/qwen3:8b?"},
 	} {
 		var r adroit.Request
