@@ -82,7 +82,9 @@ func TestChatStreams(t *testing.T) {
 			at = x.see(at, "mode edits (Shift+Tab)  /help")
 			behind := at
 			x.write("go on\r")
-			<-s.asked
+			if got := <-s.asked; !strings.Contains(got, "I stopped you in this answer:\\n````\\nHalf of a sentence with more to come\\n````\\n\\ngo on") {
+				t.Errorf("the model does not read where it was stopped: %s", got)
+			}
 			s.pieces <- "One.\n\nTwo.\n\n| Name | What it does |\n|---|--:|\n| cart | adds `prices` |\n"
 			s.pieces <- "\n" + strings.Repeat("Many words of a paragraph. ", 12)
 			at = x.see(at, "     cart   adds \x1b[35mprices\x1b[0m")

@@ -226,7 +226,7 @@ func (s *Session) startOver(words string) {
 		words += "; " + hint.Command("chat --continue %s", s.job) + " goes back"
 	}
 	s.input.mode = s.Mode()
-	s.turn, s.input.notes, s.with = turn{}, nil, nil
+	s.turn, s.input.notes, s.input.stopped, s.with = turn{}, nil, "", nil
 	s.view = show.NewFeed(s.Screen, s.e.Rate())
 	s.say(kit.Dim, "%s", words)
 }

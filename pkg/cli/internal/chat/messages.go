@@ -34,8 +34,11 @@ func (s *Session) send(text string) { s.sendIn(s.input.mode, text) }
 
 // sendIn is send for a message that was typed in a mode.
 func (s *Session) sendIn(mode executor.Mode, text string) {
+	if t := s.input.stopped; t != "" {
+		s.note("I stopped you in this answer:\n````\n" + shortened(t) + "\n````")
+	}
 	s.outbox = append(s.outbox, outgoing{text, text, strings.Join(s.input.notes, "\n\n"), mode})
-	s.input.notes = nil
+	s.input.notes, s.input.stopped = nil, ""
 	s.deliver()
 }
 

@@ -141,10 +141,13 @@ type origin struct {
 
 // A draft is the input that is not to be sent yet.
 type draft struct {
-	queue []queued      // for the end of the turn
-	notes []string      // output of commands, for the next message
-	model string        // from the next message on, "" for no change
-	mode  executor.Mode // of what is typed now, "" for no change
+	queue []queued // for the end of the turn
+	notes []string // output of commands, for the next message
+	// stopped is what the model had written when the person stopped it. The job has only whole
+	// answers, so the next message has it.
+	stopped string
+	model   string        // from the next message on, "" for no change
+	mode    executor.Mode // of what is typed now, "" for no change
 }
 
 // A queued message keeps the mode in which it was typed.

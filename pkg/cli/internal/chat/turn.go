@@ -158,6 +158,7 @@ func (s *Session) With() []string {
 // resume continues a job that was interrupted.
 func (s *Session) resume() {
 	if s.state == Idle && s.job != "" && (s.status == jobs.Interrupted || s.status == jobs.Queued || s.status == jobs.Running) {
+		s.input.stopped = "" // it is written again
 		s.work()
 		s.run()
 	}
@@ -201,10 +202,14 @@ func (s *Session) runTurn(ctx context.Context, id string, after int64) (*adroit.
 
 // ended shows the outcome of a turn, and sends the messages queued for its end.
 func (s *Session) ended(d *adroit.JobDetail, err error) {
-	s.running, s.stopping = false, false
-	if text := s.view.BreakOff(); text != "" {
-		s.ui.Print(text)
+	left, written := s.view.BreakOff()
+	if left != "" {
+		s.ui.Print(left)
 	}
+	if s.stopping {
+		s.input.stopped = written
+	}
+	s.running, s.stopping = false, false
 	s.settle()
 	if err != nil {
 		s.compaction = noCompaction

@@ -322,8 +322,16 @@ func (v *Viewer) Replay(ev event.Event) string {
 	return v.capture(func() { v.show(ev); v.lay() })
 }
 
-// BreakOff returns what is left of answers that broke off with the turn.
-func (v *Viewer) BreakOff() string { return v.capture(v.breakOff) }
+// BreakOff returns what is left of answers that broke off with the turn, to be printed, and all that
+// the agent of the conversation had written of its own.
+func (v *Viewer) BreakOff() (left, written string) {
+	for _, w := range v.responses.open {
+		if len(v.responses.open) == 1 && v.parts.place == "" && w.md != nil {
+			written = strings.TrimSpace(w.text.String())
+		}
+	}
+	return v.capture(v.breakOff), written
+}
 
 // Begin starts the clock of a turn.
 func (v *Viewer) Begin() { v.status.start, v.responses.last = time.Now(), "" }
