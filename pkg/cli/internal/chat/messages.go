@@ -255,7 +255,7 @@ func (s *Session) context(string) {
 // contextTable prints the parts of a request, which took so many tokens of a window; 0: nobody
 // knows.
 func contextTable(w *kit.Screen, r *llm.Request, used, window int) {
-	parts := []string{"system prompt", "tools", "your messages", "answers", "calls of tools", "results of tools", "thinking"}
+	parts := []string{"system prompt", "tools", "your messages", "answers", "tool calls", "tool results", "thinking"}
 	sizes := make([]int, len(parts))
 	for _, t := range r.Tools {
 		sizes[1] += len(t.Name) + len(t.Description) + len(t.Input)

@@ -18,7 +18,7 @@ import (
 // How many lines of a call are shown below its own.
 const (
 	maxDiffLines   = 24
-	maxOutputLines = 4  // of a command that went well
+	maxOutputLines = 4  // of a command that went well, and of why a call failed
 	maxFailedLines = 12 // of one that failed
 	maxCommand     = 6
 	maxTodo        = 8
@@ -78,10 +78,17 @@ func (v *Viewer) call(ev event.Event) {
 	if inline := "$ " + kit.SanitizeLine(command) + " -> " + text; command != "" && !strings.Contains(command, "\n") && kit.Columns(inline) <= room {
 		command, text = "", inline
 	}
+	why := ""
+	if what, rest, ok := strings.Cut(text, ": "); ok && style == kit.Red && v.Width() > 0 && kit.Columns(text) > room {
+		text, why = what, rest
+	}
 	if text = kit.Cut(text, room); took != "" {
 		text = kit.Pad(text, column)
 	}
 	v.print(head, style, text, took)
+	if why != "" {
+		v.lines(kit.Head(kit.Wrap(why, kit.RowWidth(v.Screen, 8+kit.Columns(v.parts.place))), maxOutputLines), style, "")
+	}
 	if ev.Error != "" {
 		return
 	}
