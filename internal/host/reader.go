@@ -184,7 +184,7 @@ func (r *reading) unknown(ctx context.Context, m turn.Mention) error {
 	}
 	help := keepAt
 	if near != "" {
-		help = fmt.Sprintf("did you mean @%s?\n%s", near, help)
+		help = fmt.Sprintf("did you mean %s?\n%s", turn.MentionOf(near), help)
 	}
 	return problem.Invalidf(help, "@%s: there is no such file or directory in %s", m.Path, r.Dir)
 }

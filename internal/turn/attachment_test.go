@@ -37,6 +37,15 @@ func TestMentions(t *testing.T) {
 	}
 }
 
+// What completion offers for a path attaches that path.
+func TestMentionOf(t *testing.T) {
+	for _, path := range []string{"a.go", "my notes.txt", `say "hi".txt`, "a`b`", "<x>|y", "why?", "todo!", "a:10", "a:1-2.go:3", "dir/", `a\b.txt`, "http:x", "日本 語.txt", "f(1)", "f(1", "[x]{y}*.txt", "-dash", `a "b" c?.txt`} {
+		if got := Mentions("see " + MentionOf(path) + " now"); len(got) != 1 || got[0].Path != path || got[0].From != 0 {
+			t.Errorf("%s mentions %+v, want %q", MentionOf(path), got, path)
+		}
+	}
+}
+
 func FuzzMentions(f *testing.F) {
 	f.Add("see @a/b.go:10-40, `@x` and @\"y z\":1")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -122,12 +122,12 @@ func mention(s string) (Mention, int) {
 	n := 0
 	for n < len(s) {
 		r, size := utf8.DecodeRuneInString(s[n:])
-		if r == '\\' && strings.HasPrefix(s[n+size:], " ") {
-			b.WriteByte(' ')
+		if rest := s[n+size:]; r == '\\' && rest != "" && strings.Contains(ends, rest[:1]) {
+			b.WriteByte(rest[0])
 			n += size + 1
 			continue
 		}
-		if unicode.IsSpace(r) || strings.ContainsRune("`\"<>|", r) || r == utf8.RuneError && size == 1 {
+		if unicode.IsSpace(r) || strings.ContainsRune(ends, r) || r == utf8.RuneError && size == 1 {
 			break
 		}
 		b.WriteRune(r)
@@ -144,6 +144,26 @@ func mention(s string) (Mention, int) {
 	}
 	m.Marked = m.From > 0 || strings.HasPrefix(m.Path, "/") || strings.HasPrefix(m.Path, "./") || strings.HasPrefix(m.Path, "../") || strings.HasPrefix(m.Path, "~/")
 	return m, n
+}
+
+// ends are the characters that end a path, unless a backslash is before them.
+const ends = " `\"<>|"
+
+// MentionOf writes a path as [Mentions] reads it.
+func MentionOf(path string) string {
+	if lines.MatchString(path) || trimEnd(path) != path || strings.HasPrefix(path, "http") {
+		if !strings.Contains(path, `"`) {
+			return `@"` + path + `"`
+		}
+	}
+	var b strings.Builder
+	for _, r := range "@" + path {
+		if strings.ContainsRune(ends, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 func (m *Mention) lines(from, dash, to string) {

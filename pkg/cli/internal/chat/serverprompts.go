@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	loop "github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -189,7 +190,7 @@ func (s *Session) Complete(before string, then func(Completion)) {
 	s.do(func(ctx context.Context) func() {
 		c := Completion{Start: start}
 		for _, name := range s.files(ctx, in, word) {
-			c.Choices = append(c.Choices, Choice{Text: "@" + strings.ReplaceAll(name, " ", `\ `)})
+			c.Choices = append(c.Choices, Choice{Text: loop.MentionOf(name)})
 		}
 		return func() { then(c) }
 	})
