@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
@@ -73,8 +74,7 @@ func (e *editor) replace(start int, with string) {
 	e.insert(with)
 }
 
-// left is the place before the character left of the cursor, with what combines
-// with it; a mark is one character.
+// left is the place before the character left of the cursor; a mark is one character.
 func (e *editor) left() int {
 	i := e.at
 	for _, p := range e.pastes {
@@ -82,10 +82,13 @@ func (e *editor) left() int {
 			return i - n
 		}
 	}
-	for i > 0 {
-		if i--; kit.Columns(string(e.text[i])) > 0 {
-			break
-		}
+	from := max(0, i-1)
+	for from > 0 && e.text[from] >= utf8.RuneSelf { // a character may begin there, but go no further back
+		from--
+	}
+	for c := range kit.Characters(string(e.text[from:i])) {
+		i = from
+		from += utf8.RuneCountInString(c)
 	}
 	return i
 }
@@ -97,10 +100,12 @@ func (e *editor) right() int {
 			return i + n
 		}
 	}
-	for i < len(e.text) {
-		if i++; i == len(e.text) || kit.Columns(string(e.text[i])) > 0 {
-			break
-		}
+	end := min(i+1, len(e.text))
+	for end < len(e.text) && e.text[end] >= utf8.RuneSelf {
+		end++
+	}
+	for c := range kit.Characters(string(e.text[i:end])) {
+		return i + utf8.RuneCountInString(c)
 	}
 	return i
 }
@@ -167,30 +172,33 @@ func (e *editor) rows(width int) []row {
 		b.Reset()
 		start, used = next, 0
 	}
-	for i, r := range e.text {
-		if r == '\n' {
-			flush(i, i+1)
-			continue
-		}
-		text := shown(r)
+	i := 0
+	for c := range kit.Characters(string(e.text)) {
+		text := shown(c)
 		n := kit.Columns(text)
-		if used+n > width {
+		switch {
+		case strings.HasSuffix(c, "\n"):
+			flush(i, i+utf8.RuneCountInString(c))
+		case used+n > width:
 			flush(i, i)
+			fallthrough
+		default:
+			b.WriteString(text)
+			used += n
 		}
-		b.WriteString(text)
-		used += n
+		i += utf8.RuneCountInString(c)
 	}
 	flush(len(e.text), len(e.text))
 	return rows
 }
 
 // shown is a character as the screen shows it.
-func shown(r rune) string {
-	if r == '\t' {
+func shown(c string) string {
+	if c == "\t" {
 		return "    "
 	}
-	if text := string(r); kit.SanitizeLine(text) == text {
-		return text
+	if kit.Sanitize(c) == c {
+		return c
 	}
 	return "?" // it would act on the terminal; it is sent as it is
 }
@@ -199,8 +207,8 @@ func shown(r rune) string {
 func (e *editor) cursor(rows []row, width int) (y, x int) {
 	for y = len(rows) - 1; y > 0 && rows[y].start > e.at; y-- {
 	}
-	for _, r := range e.text[rows[y].start:e.at] {
-		x += kit.Columns(shown(r))
+	for c := range kit.Characters(string(e.text[rows[y].start:e.at])) {
+		x += kit.Columns(shown(c))
 	}
 	return y, min(x, width)
 }
@@ -214,10 +222,12 @@ func (e *editor) vertical(by, width int) bool {
 		return false
 	}
 	e.at = rows[to].start
-	for n := 0; e.at < rows[to].end; e.at++ {
-		if n += kit.Columns(shown(e.text[e.at])); n > x {
+	n := 0
+	for c := range kit.Characters(string(e.text[rows[to].start:rows[to].end])) {
+		if n += kit.Columns(shown(c)); n > x {
 			break
 		}
+		e.at += utf8.RuneCountInString(c)
 	}
 	return true
 }

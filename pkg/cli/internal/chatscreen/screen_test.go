@@ -82,6 +82,19 @@ func TestEditor(t *testing.T) {
 	if e.value() != "日本語 x" {
 		t.Errorf("a letter with an accent goes as one: %q", e.value())
 	}
+	family := "a👩‍👩‍👧‍👦🇩🇪🇫🇷👍🏽b"
+	e.set(family)
+	if rows := e.rows(12); len(rows) != 1 || rows[0].text != family {
+		t.Errorf("emoji of several: %+v", rows)
+	}
+	for _, want := range []string{"a👩‍👩‍👧‍👦🇩🇪🇫🇷👍🏽", "a👩‍👩‍👧‍👦🇩🇪🇫🇷", "a👩‍👩‍👧‍👦🇩🇪", "a👩‍👩‍👧‍👦", "a"} {
+		press(m, uv.KeyPressEvent{Code: uv.KeyLeft}, uv.KeyPressEvent{Code: uv.KeyRight}, uv.KeyPressEvent{Code: uv.KeyBackspace})
+		if e.value() != want {
+			t.Errorf("%q, want %q", e.value(), want)
+		}
+	}
+	e.set("日本語 x")
+	e.at--
 	press(m, uv.KeyPressEvent{Code: uv.KeyEnter, Mod: uv.ModAlt}, uv.KeyPressEvent{Code: 'j', Mod: uv.ModCtrl})
 	if e.value() != "日本語 \n\nx" {
 		t.Errorf("new lines: %q", e.value())

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -13,6 +14,15 @@ import (
 
 // Columns returns the width of s on a terminal.
 func Columns(s string) int { return displaywidth.String(s) }
+
+// Characters yields the parts of s that a terminal shows as one character: a letter with its
+// accents, a flag, an emoji of several.
+func Characters(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for g := displaywidth.StringGraphemes(s); g.Next() && yield(g.Value()); {
+		}
+	}
+}
 
 // Cut shortens s to n columns.
 func Cut(s string, n int) string {
