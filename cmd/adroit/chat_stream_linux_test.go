@@ -75,10 +75,8 @@ func TestChatStreams(t *testing.T) {
 			x.write("\x1b")
 			at = x.see(at, "the answer broke off here")
 			at = x.see(at, "your next message redirects it")
-			if columns > 40 { // the model and the directory are in sight, too
-				at = x.see(at, "chat  openai/m  ")
-				at = x.see(at, "repo  ")
-			}
+			at = x.see(at, "chat  openai/m  ")
+			at = x.see(at, "repo")
 			at = x.see(at, "mode edits (Shift+Tab)  /help")
 			behind := at
 			x.write("go on\r")

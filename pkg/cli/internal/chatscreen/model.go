@@ -440,8 +440,10 @@ func (m *model) above() (rows []string) {
 	if meter := s.Meter(); meter != "" {
 		rows = append(rows, m.dim("     "+meter), m.dim(m.keys()))
 	} else {
-		for _, r := range kit.Wrap(m.hint(), m.width-1) {
-			rows = append(rows, m.dim(r))
+		for l := range strings.SplitSeq(m.hint(), "\n") {
+			for _, r := range kit.Wrap(l, m.width-1) {
+				rows = append(rows, m.dim(r))
+			}
 		}
 	}
 	for _, q := range s.Queue() {
@@ -459,7 +461,8 @@ func (m *model) above() (rows []string) {
 	return rows
 }
 
-// hint returns the line below the conversation that is shown while nothing runs.
+// hint returns the line below the conversation that is shown while nothing runs, two where it is
+// too long for one.
 func (m *model) hint() string {
 	s := m.session
 	if s.State() == chat.Asking {
@@ -472,14 +475,17 @@ func (m *model) hint() string {
 		return "Ctrl+C again leaves; the conversation can be resumed"
 	}
 	parts := slices.DeleteFunc(s.With(), func(p string) bool { return p == "" || p == "." })
-	help := "  " + m.mode() + "  /help" // is there in the narrowest terminal
-	with := kit.SanitizeLine(strings.Join(parts, "  "))
+	help := m.mode() + "  /help" // is there in the narrowest terminal
+	with := kit.SanitizeLine(strings.Join(parts, "  ")) + "  "
+	if kit.Columns(with)+len(help) >= m.width {
+		with = kit.Cut(strings.TrimSpace(with), m.width-1) + "\n"
+	}
 	for _, k := range []string{"  Ctrl+V picture", "  @ file"} {
-		if kit.Columns(with)+len(help)+len(k) < m.width {
+		if kit.Columns(with[strings.LastIndexByte(with, '\n')+1:])+len(help)+len(k) < m.width {
 			help += k
 		}
 	}
-	return kit.Cut(with, m.width-1-len(help)) + help
+	return with + help
 }
 
 // mode names the permission mode, and the key that changes it.
