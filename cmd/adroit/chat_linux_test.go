@@ -124,6 +124,8 @@ func TestChatAtTerminal(t *testing.T) {
 	x.write("make it\r")
 	at = x.see(at, "wants to run:")
 	at = x.see(at, "y yes")
+	x.write("\x1b")
+	at = x.see(at, "nothing runs while this waits; y yes")
 	x.write("n not like that\r")
 	at = x.see(at, "Not made.")
 	at = x.see(at, "/help")

@@ -84,6 +84,9 @@ func (s *Session) Interrupt() {
 		s.deny("")
 		return
 	}
+	if s.state == Asking {
+		s.say(kit.Plain, "     nothing runs while this waits; %s", s.Choices())
+	}
 	if s.state != Working || s.stopping || s.job == "" {
 		return
 	}

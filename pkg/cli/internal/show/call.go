@@ -138,13 +138,27 @@ func (v *Viewer) details(tool, command string, d callData) {
 		if d.Failed {
 			most = maxFailedLines
 		}
-		v.lines(tail(outputOf(d.Text), most), kit.Dim, "")
+		v.output(tail(outputOf(d.Text), most))
 	case d.Failed && (tool == "run_tests" || tool == "run_check"):
-		v.lines(tail(outputOf(d.Text), maxFailedLines), kit.Dim, "")
+		v.output(tail(outputOf(d.Text), maxFailedLines))
 	case !d.Failed:
 		for _, l := range kit.Head(editLines(tool, d), maxDiffLines) {
 			v.lines([]string{l}, numberedStyle(l), "")
 		}
+	}
+}
+
+// maxOutputRows bounds the rows that a line of output takes.
+const maxOutputRows = 3
+
+// output prints lines of a command's output below its call.
+func (v *Viewer) output(list []string) {
+	for _, l := range list {
+		rows := kit.WrapIndented(strings.ReplaceAll(strings.TrimRight(l, " \t\r"), "\t", "    "), kit.RowWidth(v.Screen, 8+kit.Columns(v.parts.place)))
+		if len(rows) > maxOutputRows {
+			rows = append(rows[:maxOutputRows-1], strings.Join(rows[maxOutputRows-1:], " "))
+		}
+		v.lines(rows, kit.Dim, "")
 	}
 }
 

@@ -168,7 +168,7 @@ func TestWatch(t *testing.T) {
 	text := "I look at **cart.go** first, which has `Total`, and that is a line which has to be broken into several rows.\n\n1. a list item that is long enough to be broken as well\n\n" + "```go\nfunc main() {}\n```\nDone."
 	evs := says(t, "1", text, "It subtracts. ", "edit_file")
 	evs = append(evs, event.Event{Kind: event.StepFinished, Step: turn.ToolStep, Name: "edit_file", Path: "1.1", Text: "cart.go +1 -1", Data: data(t, map[string]any{"args": map[string]any{"path": "cart.go", "old": "func f() {\n\treturn a - b\n}", "new": "func f() {\n\treturn a + b\n}"}})},
-		event.Event{Kind: event.StepFinished, Step: turn.ToolStep, Name: "shell", Path: "1.2", Text: "exit code 1", Data: data(t, map[string]any{"failed": true, "args": map[string]any{"command": "make"}, "text": "exit code 1\n1\n2\n3\n[changed: x]\n"})},
+		event.Event{Kind: event.StepFinished, Step: turn.ToolStep, Name: "shell", Path: "1.2", Text: "exit code 1", Data: data(t, map[string]any{"failed": true, "args": map[string]any{"command": "make"}, "text": "exit code 1\n1\n2\nadroit: the command failed, and it tried to reach what is not there, so that this line has to be broken into rows, of which there are not more than three in all, the last one cut\n[changed: x]\n"})},
 		event.Event{Kind: event.StepFinished, Step: turn.ToolStep, Name: "write_file", Path: "1.3", Text: "not run: the mode is plan, in which this job plans and changes nothing", Data: data(t, map[string]any{"failed": true})},
 		event.Event{Kind: event.StepRetried, Step: turn.ModelStep, Path: "2", Error: "overloaded", Text: "attempt 2 of 5 in 1s"},
 		event.Event{Kind: event.StepRetried, Step: turn.ModelStep, Path: "2", Error: "overloaded", Text: "attempt 3 of 5 in 2s"})
