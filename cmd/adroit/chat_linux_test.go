@@ -240,7 +240,11 @@ func TestChatFinds(t *testing.T) {
 	}
 	at = x.see(at, "removed made.txt")
 	at = x.see(at, "/help")
-	x.write("\x12SOME")
+	x.write("\x12nosuchword\r")
+	at = x.see(at, "none has these words")
+	x.write("\x1b")
+	at = x.see(at, "/help")
+	x.write("\x15\x12SOME")
 	at = x.see(at, "* show some code")
 	x.write("\r")
 	at = x.see(at, "\x1b[0m show some code")

@@ -173,12 +173,12 @@ func (s *Session) conversations(ctx context.Context, dir, words string) (found [
 				continue
 			}
 			seen[j.ID] = true
-			about := kit.Ago(s.e.Now(), j.Updated) + "  " + j.Title
+			about := j.Title
 			if j.Dir != dir {
 				about += "  " + s.e.Home(j.Dir)
 			}
-			if hasAll(about+" "+j.ID, words) {
-				found = append(found, Choice{j.ID, about})
+			if hasAll(about, words) || strings.HasPrefix(j.ID, strings.ToUpper(words)) { // within IDs and ages any digit is found
+				found = append(found, Choice{j.ID, kit.Ago(s.e.Now(), j.Updated) + "  " + about})
 			}
 		}
 	}

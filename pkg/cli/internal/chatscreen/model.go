@@ -288,8 +288,7 @@ func (m *model) found() {
 func (m *model) pick() bool {
 	e, c := &m.editor, &m.complete
 	if len(c.Choices) == 0 || c.of != e.before() {
-		m.searching = false
-		return false
+		return m.searching // words to search for are no message
 	}
 	choice := c.Choices[c.picked].Text
 	switch {
@@ -467,6 +466,9 @@ func (m *model) hint() string {
 	s := m.session
 	if s.State() == chat.Asking {
 		return s.Choices()
+	}
+	if m.searching && len(m.complete.Choices) == 0 {
+		return "earlier messages: none has these words; Esc leaves"
 	}
 	if m.searching {
 		return "earlier messages: Enter takes one, Ctrl+R the next, Esc leaves"
