@@ -243,6 +243,7 @@ func (s *Session) setModel(name string) {
 					s.input.model = r.Model
 				}
 				s.say(kit.Dim, "%s is asked from your next message on", r.Model)
+				s.Check() // which window it has
 			})
 		}
 		return

@@ -106,7 +106,8 @@ func (s *Session) delivered(o outgoing, begun *adroit.Submitted, about string) {
 			if s.input.mode == o.mode {
 				s.input.mode = s.mode
 			}
-			s.view.Known(show.KnownWindow(begun.Plan.Task))
+		} else {
+			s.Check() // what a branch is held with
 		}
 	case s.running:
 		s.sent = append(s.sent, o.text)

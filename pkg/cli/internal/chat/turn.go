@@ -138,7 +138,8 @@ func (s *Session) known(p *adroit.Plan) {
 		return
 	}
 	s.with = []string{p.Task.Model}
-	if n := show.KnownWindow(p.Task); n > 0 {
+	n := show.KnownWindow(p.Task)
+	if s.view.Known(n); n > 0 {
 		s.with = append(s.with, "window "+kit.Count(n))
 	}
 	s.usual = p.Task.Mode
