@@ -255,20 +255,21 @@ func isUsage(err error) bool {
 // misused explains for invalid arguments what cmd takes instead.
 // Counting them is cobra's, in words for programmers: they are replaced.
 func misused(cmd *cobra.Command, err error) *kit.Error {
+	_, args, _ := strings.Cut(cmd.Use, " ")
 	if w := err.Error(); strings.HasPrefix(w, "accepts ") || strings.HasPrefix(w, "requires at least") || strings.HasPrefix(w, "unknown command") {
-		given := "without arguments"
-		if n := cmd.Flags().NArg(); n > 0 {
-			given = "with " + kit.Plural(n, "argument")
+		needs, _, _ := strings.Cut(args, " [")
+		switch n := cmd.Flags().NArg(); {
+		case args == "":
+			err = fmt.Errorf("%s takes no arguments", cmd.CommandPath())
+		case n == 0:
+			err = fmt.Errorf("%s needs %s", cmd.CommandPath(), needs)
+		default:
+			err = fmt.Errorf("%s cannot be called with %s", cmd.CommandPath(), kit.Plural(n, "argument"))
 		}
-		err = fmt.Errorf("%s cannot be called %s", cmd.CommandPath(), given)
 	}
-	takes := cmd.CommandPath()
-	if _, args, ok := strings.Cut(cmd.Use, " "); ok {
-		takes += " " + args
-	}
-	help := fmt.Sprintf("usage: %s\n%s --help has the details", takes, cmd.CommandPath())
+	help := fmt.Sprintf("usage: %s\n%s --help has the details", strings.TrimSpace(cmd.CommandPath()+" "+args), cmd.CommandPath())
 	if strings.HasPrefix(cmd.Use, cmd.Name()+" ID") && cmd.HasParent() && cmd.Parent().Name() == "jobs" {
-		help = "last is the newest job of this directory\n" + help
+		help = cmd.CommandPath() + " last is about the newest job of this directory\n" + help
 	}
 	return &kit.Error{Code: kit.Usage, Err: err, Hint: help}
 }

@@ -59,7 +59,7 @@ func ExampleProgram_commands() {
 	// exit code 1
 	// shop: error: there is no price of gold
 	// exit code 2
-	// shop: error: shop prices cannot be called without arguments
+	// shop: error: shop prices needs ARTICLE
 	// shop: hint: usage: shop prices ARTICLE
 	// shop: hint: shop prices --help has the details
 	// true
