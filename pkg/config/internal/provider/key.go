@@ -258,7 +258,7 @@ func (m *Source) Examine(ctx context.Context, model string) []adroit.Finding {
 	out = append(out, clis...)
 	f := adroit.Finding{Name: "model", Status: adroit.Fine, What: cmp.Or(model, "chosen at each run"), Do: hint.Command("models check") + " asks it for a word"}
 	if provider, _, err := m.split(model); err != nil && model != "" {
-		f = adroit.Finding{Name: "model", Status: adroit.Broken, What: err.Error(), Do: cmp.Or(problem.Hint(err), "name another one: model: in the config file, or ADROIT_MODEL")}
+		f = adroit.Finding{Name: "model", Status: adroit.Broken, What: err.Error(), Do: cmp.Or(problem.Hint(err), "name another one: "+hint.Command("config set model provider/model"))}
 	} else if provider == Ollama && !up {
 		f = adroit.Finding{Name: "model", Status: adroit.Broken, What: model + ", and Ollama " + first.What, Do: "start it with: ollama serve"}
 	} else if model != "" {
@@ -276,7 +276,7 @@ func (m *Source) Examine(ctx context.Context, model string) []adroit.Finding {
 			named = name + "/NAME"
 		}
 		if named != "" {
-			f.Status, f.What, f.Do = adroit.Lacking, "none is chosen", "name one: -m "+named+", ADROIT_MODEL, or model: in the config file"
+			f.Status, f.What, f.Do = adroit.Lacking, "none is chosen", "name one: -m "+named+"; "+hint.Command("config set model %s", named)+" keeps it"
 		}
 	}
 	for i := range out { // one model is enough, and where there is none its row names what to do

@@ -228,7 +228,7 @@ func (m *Source) Choose(ctx context.Context) (string, error) {
 func (m *Source) noModel(tried, start string) error {
 	return problem.Coded(problem.NoModel, start+"run: ollama pull qwen3:8b\n"+
 		"or give a key: "+hint.Command("config login openai")+" (or "+strings.Join(hostedNames()[1:], ", ")+")\n"+
-		"or name one with -m provider/model, ADROIT_MODEL, or model: in the config file\n"+
+		"or name one with -m provider/model, which "+hint.Command("config set model provider/model")+" keeps\n"+
 		"or see adroit at work without a model: "+hint.Command("demo"),
 		"no model: none is configured%s, and there is no key of a provider", tried)
 }
