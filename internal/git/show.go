@@ -115,7 +115,7 @@ var ErrNothing = errors.New("nothing differs from the last commit: there is noth
 type NotStagedError struct{ Paths []string }
 
 func (e *NotStagedError) Error() string {
-	return "git add left out " + strings.Join(spelling.PathLines(e.Paths[:min(len(e.Paths), 10)]), ", ") + "; nothing is committed"
+	return "git add left out " + spelling.List(spelling.PathLines(e.Paths), 20) + "; nothing is committed"
 }
 
 // Stage stages the paths that the pathspecs name as they are in the work tree: new and deleted

@@ -149,7 +149,7 @@ func (w *Worktree) checkOverwritten(all []changedPath) error {
 	}
 	slices.Sort(way)
 	way = slices.Compact(way)
-	return &Error{Reason: "files that are in no commit are in the way", Paths: way[:min(len(way), 10)],
+	return &Error{Reason: "files that are in no commit are in the way", Paths: way,
 		Remedy: fmt.Sprintf("move them out of %s, or remove those you do not need; then merge again", w.Repo)}
 }
 
@@ -190,7 +190,7 @@ func (w *Worktree) checkNames(all []changedPath) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return &Error{Reason: "the branch changes what no job may: secrets, or what configures agents, editors or shells", Paths: names[:min(len(names), 10)],
+	return &Error{Reason: "the branch changes what no job may: secrets, or what configures agents, editors or shells", Paths: names,
 		Remedy: fmt.Sprintf("look at them: git -C %[1]s diff HEAD...%[2]s; git -C %[1]s merge %[2]s brings them in all the same", w.Repo, w.Branch)}
 }
 

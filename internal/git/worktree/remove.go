@@ -1,11 +1,13 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -37,7 +39,7 @@ func (w *Worktree) Removable(ctx context.Context, written []string) (merged bool
 			return false, nil
 		}
 		// The disk may be missing, or the repository moved: its content is unknown.
-		return false, &Error{Reason: fmt.Sprintf("its repository %s is not there any more, so what is in %s may be the only copy of its work", w.Repo, w.Top), Paths: written[:min(len(written), 10)],
+		return false, &Error{Reason: fmt.Sprintf("its repository %s is not there any more, so what is in %s may be the only copy of its work", w.Repo, w.Top), Paths: written,
 			Remedy: fmt.Sprintf("bring the repository back, or copy what you need from %s", w.Top)}
 	}
 	if _, err := os.Stat(w.Top); errors.Is(err, fs.ErrNotExist) {
@@ -58,25 +60,34 @@ func (w *Worktree) Removable(ctx context.Context, written []string) (merged bool
 	if err != nil {
 		return false, err
 	}
-	if len(s.Entries) > 0 {
-		var paths []string
-		for _, e := range s.Entries {
-			paths = append(paths, e.Path)
-		}
-		return false, &Error{Reason: "changes in the worktree are not committed", Paths: paths[:min(len(paths), 10)]}
-	}
-	if err := w.checkHidden(ctx); err != nil {
-		return false, err
-	}
-	if err := w.checkDetached(ctx, s); err != nil {
-		return false, err
-	}
 	left, err := w.unmergedPaths(ctx, written)
 	if err != nil {
 		return false, err
 	}
+	detached := w.checkDetached(ctx, s)
+	if len(s.Entries) > 0 {
+		var paths []string
+		named := map[string]bool{}
+		for _, e := range s.Entries {
+			paths = append(paths, e.Path)
+			named[strings.TrimSuffix(e.Path, "/")] = true
+		}
+		for _, p := range left {
+			above := p
+			for !named[above] && len(above) > 1 {
+				above = path.Dir(above)
+			}
+			if !named[above] {
+				paths = append(paths, p)
+			}
+		}
+		return false, &Error{Reason: "changes in the worktree are not committed", Paths: paths, Err: detached}
+	}
+	if err := cmp.Or(w.checkHidden(ctx), detached); err != nil {
+		return false, err
+	}
 	if len(left) > 0 {
-		return false, &Error{Reason: "files of the worktree are in no commit: they are in a submodule, or git ignores them", Paths: left[:min(len(left), 10)],
+		return false, &Error{Reason: "files of the worktree are in no commit: they are in a submodule, or git ignores them", Paths: left,
 			Remedy: fmt.Sprintf("copy what you need from %s", w.Top)}
 	}
 	return w.merged(ctx, s)

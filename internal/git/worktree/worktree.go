@@ -58,7 +58,7 @@ type Error struct {
 func (e *Error) Error() string {
 	s := e.Reason
 	if len(e.Paths) > 0 {
-		s += ": " + strings.Join(spelling.PathLines(e.Paths), ", ")
+		s += ": " + spelling.List(spelling.PathLines(e.Paths), 20)
 	}
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
@@ -323,7 +323,7 @@ func (w *Worktree) Commit(ctx context.Context, message string, deleted func(path
 		return false, nil // what was staged is gone from the files again
 	}
 	if left, ok := errors.AsType[*git.NotStagedError](err); ok {
-		return false, &Error{Reason: "git does not take all files of the worktree into a commit", Paths: left.Paths[:min(len(left.Paths), 10)],
+		return false, &Error{Reason: "git does not take all files of the worktree into a commit", Paths: left.Paths,
 			Remedy: fmt.Sprintf("git -C %s add --sparse -- PATH, for each, reports why; then again", w.Top)}
 	}
 	return err == nil, err
@@ -397,7 +397,7 @@ func (w *Worktree) checkHidden(ctx context.Context) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	return &Error{Reason: "the worktree's index hides changes from git", Paths: paths[:min(len(paths), 10)], Remedy: showHidden(w.Top)}
+	return &Error{Reason: "the worktree's index hides changes from git", Paths: paths, Remedy: showHidden(w.Top)}
 }
 
 // checkDeleted refuses deletions that nobody has on record and that nobody has staged.
@@ -422,7 +422,7 @@ func (w *Worktree) checkDeleted(s *git.Status, deleted func(path string) bool) e
 	if len(paths) > 1 {
 		reason = fmt.Sprintf("%d files are gone from the worktree that the job has not deleted", len(paths))
 	}
-	return &Error{Reason: reason, Paths: paths[:min(len(paths), 10)],
+	return &Error{Reason: reason, Paths: paths,
 		Remedy: fmt.Sprintf("git -C %[1]s restore -- PATH brings one back, and nothing else; git -C %[1]s rm --cached -- PATH means that it is to go", w.Top)}
 }
 
