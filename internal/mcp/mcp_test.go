@@ -178,6 +178,25 @@ func TestMCPAccepted(t *testing.T) {
 	}
 }
 
+// TestAcceptedBefore: what a person has accepted stays accepted, as when branches have tools of other forms, and
+// nothing else does.
+func TestAcceptedBefore(t *testing.T) {
+	at := func(digest string) listing {
+		return listing{tools: []definition{{Name: "look", Digest: digest}, {Name: "drop", Digest: "d"}}}
+	}
+	r := &record{}
+	for i, c := range []struct {
+		digest         string
+		accept, stands bool
+	}{{"a", false, true}, {"b", false, false}, {"b", true, true}, {"a", false, true}, {"b", false, true}, {"c", false, false}, {"a", false, true}} {
+		r.update(at(c.digest), c.accept)
+		r.Seen = time.Now()
+		if offered := len(r.offered()) == 2; offered != c.stands || len(r.Tools) != 2 {
+			t.Errorf("%d: %s is offered: %v, of %+v", i, c.digest, offered, r.Tools)
+		}
+	}
+}
+
 // TestMCPUnchecked: a tool is usable although a detail of its schema is not understood; the job,
 // the report and the model list the omitted parts. An unusable tool is named.
 func TestMCPUnchecked(t *testing.T) {

@@ -24,6 +24,7 @@ type record struct {
 	Tools    []definition `json:"tools"`              // as accepted
 	Pending  []definition `json:"pending,omitempty"`  // as they are, where that is not accepted: changed or new
 	Gone     []string     `json:"gone,omitempty"`     // accepted, and not there any more
+	Before   []string     `json:"before,omitempty"`   // digests of tools that were accepted before others of their names, the newest first
 	Unusable []unusable   `json:"unusable,omitempty"`
 	More     int          `json:"more,omitempty"` // tools beyond those that are kept
 	Seen     time.Time    `json:"seen,omitzero"`  // when it was last listed
@@ -88,11 +89,26 @@ func (r *record) currentState(tool string) (s state) {
 func (r *record) accept(tool string) {
 	for _, d := range r.Pending {
 		if d.Name == tool {
-			r.Tools = append(slices.DeleteFunc(r.Tools, func(t definition) bool { return t.Name == tool }), d)
+			r.replace(d)
 		}
 	}
-	slices.SortFunc(r.Tools, func(a, b definition) int { return strings.Compare(a.Name, b.Name) })
 	r.Pending = slices.DeleteFunc(r.Pending, func(d definition) bool { return d.Name == tool })
+}
+
+const maxBefore = 200
+
+// replace accepts a tool in place of the accepted one of its name, which stays accepted: another branch may have it.
+func (r *record) replace(d definition) {
+	tools := []definition{d}
+	for _, t := range r.Tools {
+		if t.Name != d.Name {
+			tools = append(tools, t)
+		} else if t.Digest != d.Digest {
+			r.Before = append([]string{t.Name + " " + t.Digest}, r.Before...)
+		}
+	}
+	slices.SortFunc(tools, func(a, b definition) int { return strings.Compare(a.Name, b.Name) })
+	r.Tools, r.Before = tools, r.Before[:min(len(r.Before), maxBefore)]
 }
 
 // offered returns the tools that jobs may have: accepted and unchanged.
@@ -112,8 +128,17 @@ func (r *record) offered() []definition {
 func (r *record) update(now listing, accept bool) {
 	r.Unusable, r.More, r.Resources, r.Prompts = now.unusable, now.more, now.resources, now.prompts
 	if accept || r.Seen.IsZero() {
+		for _, d := range r.Tools {
+			r.Before = append([]string{d.Name + " " + d.Digest}, r.Before[:min(len(r.Before), maxBefore)]...)
+		}
 		r.Tools, r.Pending, r.Gone = now.tools, nil, nil
 		return
+	}
+	for _, d := range now.tools {
+		if old := d.Name + " " + d.Digest; slices.Contains(r.Before, old) {
+			r.Before = slices.DeleteFunc(r.Before, func(b string) bool { return b == old })
+			r.replace(d)
+		}
 	}
 	was, is := map[string]string{}, map[string]bool{}
 	for _, d := range r.Tools {
