@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/parts/internal/podcast/transcript"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -71,7 +72,7 @@ func transcriptBytes(env *tools.Env, path string) ([]byte, error) {
 }
 
 func headline(t transcript.Transcript) string {
-	s := fmt.Sprintf("%d cues of %s", len(t.Cues), t.Format)
+	s := fmt.Sprintf("%s of %s", spelling.Plural(len(t.Cues), "cue"), t.Format)
 	if t.Timed {
 		s += ", " + transcript.Stamp(t.Duration) + " long"
 	}

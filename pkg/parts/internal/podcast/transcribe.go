@@ -18,6 +18,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/parts/internal/podcast/transcript"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -110,7 +111,7 @@ func (c Config) transcribe(ctx context.Context, env *tools.Env, in transcribeInp
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("%s has no speech that the server understood", m.Path)
 	}
-	sum := fmt.Sprintf("%s transcribed: %d cues", transcript.Stamp(m.Duration), len(t.Cues))
+	sum := fmt.Sprintf("%s transcribed: %s", transcript.Stamp(m.Duration), spelling.Plural(len(t.Cues), "cue"))
 	text := fmt.Sprintf("%s, %d parts sent to %s", sum, len(cuts)-1-recalled, server.host)
 	if recalled > 0 {
 		text += fmt.Sprintf(", %d were there already", recalled)

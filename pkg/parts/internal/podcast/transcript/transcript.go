@@ -21,6 +21,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 )
 
 // A Transcript is text with times and speakers: the artifact "transcript".
@@ -170,7 +171,7 @@ func (c *Collector) Transcript() (Transcript, error) {
 	}
 	t.listSpeakers()
 	for _, what := range slices.Sorted(maps.Keys(c.faults)) {
-		t.Repairs = append(t.Repairs, fmt.Sprintf("%d cues %s", c.faults[what], what))
+		t.Repairs = append(t.Repairs, spelling.Plural(c.faults[what], "cue")+" "+what)
 	}
 	if len(t.Cues) == 0 {
 		return Transcript{}, fmt.Errorf("no speech was found in the transcript (read as %s%s); check that the file is whole", c.Format, strings.Join(append([]string{""}, t.Repairs...), "; "))
