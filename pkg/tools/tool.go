@@ -182,8 +182,8 @@ type Result struct {
 	// Value is the result for programs, as JSON of a type of the tool's own, such as
 	// [Command], or as a string. No program reads Text, which is for models.
 	Value json.RawMessage `json:"value,omitempty"`
-	// Diff is a unified diff of a file that the call has replaced, for people: its arguments do
-	// not have what was there.
+	// Diff is a unified diff of the files that the call has changed, for people: its arguments do
+	// not have what was there, or in which lines.
 	Diff string `json:"diff,omitempty"`
 	// Page is set if Text shows some lines of many, and another call can show others.
 	Page *Page `json:"page,omitempty"`

@@ -351,7 +351,7 @@ func (p *plan) result() tools.Result {
 	if left > 0 {
 		fmt.Fprintf(&b, "[%d more places]\n", left)
 	}
-	return tools.Result{Text: b.String(), Summary: strings.Join(sums, ", ")}
+	return tools.Result{Text: b.String(), Summary: strings.Join(sums, ", "), Diff: Shortened(p.diff())}
 }
 
 // Difference counts the lines that differ between two texts: "+1 -2".
@@ -370,20 +370,36 @@ func previewed[In any](t tools.Tool, plan func(p *plan, in In) error) tools.Tool
 		if json.Unmarshal(args, &in) != nil || plan(p, in) != nil || p.check() != nil {
 			return ""
 		}
-		var b strings.Builder
-		for _, d := range p.order {
-			to, now := d.to, d.text.Content
-			if to == "" {
-				to = d.name
-			}
-			if d.gone {
-				now = ""
-			}
-			b.WriteString(Diff(p.key(d.name), p.key(to), d.was, now, d.existed, !d.gone))
-		}
-		return b.String()
+		return p.diff()
 	}
 	return t
+}
+
+// diff is a unified diff of all that the plan changes.
+func (p *plan) diff() string {
+	var b strings.Builder
+	for _, d := range p.order {
+		to, now := d.to, d.text.Content
+		if to == "" {
+			to = d.name
+		}
+		if d.gone {
+			now = ""
+		}
+		b.WriteString(Diff(p.key(d.name), p.key(to), d.was, now, d.existed, !d.gone))
+	}
+	return b.String()
+}
+
+// maxDiff bounds the bytes of the diff that is kept with a call.
+const maxDiff = 8 << 10
+
+// Shortened is the beginning of a diff, in whole lines.
+func Shortened(diff string) string {
+	if len(diff) > maxDiff {
+		diff = diff[:strings.LastIndexByte(diff[:maxDiff], '\n')+1]
+	}
+	return diff
 }
 
 // Diff is a unified diff of git's form of a file that may not be there before or after.

@@ -90,15 +90,8 @@ func write(_ context.Context, env *tools.Env, in WriteInput) (tools.Result, erro
 		return tools.Result{}, err
 	}
 	text := fmt.Sprintf("%s replaced, %s, %s%s", spelling.PathLine(in.Path), count(t.Content), edit.Difference(was, t.Content), note)
-	diff := edit.Diff(in.Path, in.Path, was, t.Content, true, true)
-	if len(diff) > maxDiff {
-		diff = diff[:strings.LastIndexByte(diff[:maxDiff], '\n')+1]
-	}
-	return tools.Result{Text: text, Summary: text, Diff: diff}, nil
+	return tools.Result{Text: text, Summary: text, Diff: edit.Shortened(edit.Diff(in.Path, in.Path, was, t.Content, true, true))}, nil
 }
-
-// maxDiff bounds the bytes of the diff that is kept with a call.
-const maxDiff = 8 << 10
 
 // end gives content the end that the file has: hardly anybody means to add or
 // take away its last newline, unless that is all there is to the change.
