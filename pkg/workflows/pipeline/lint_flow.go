@@ -190,7 +190,7 @@ func (l *linter) inside(s *Step, id string) bool {
 
 // field checks a path below steps.
 func (l *linter) field(r access) bool {
-	known := []string{"output", "status", "error", "artifacts"}
+	known := []string{"output", "value", "status", "error", "artifacts"}
 	switch {
 	case len(r.path) < 3:
 		l.bad(r.key, "write it like {{steps.scout.output}}", "{{%s}} is not a value", strings.Join(r.path, "."))

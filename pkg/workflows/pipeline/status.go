@@ -89,6 +89,7 @@ const mostOutput = 1 << 10
 type record struct {
 	status    string
 	output    json.RawMessage
+	value     json.RawMessage // of a tool, for programs; nil if it has none
 	err       string
 	artifacts map[string]json.RawMessage
 }
@@ -97,6 +98,11 @@ func (r record) field(name string) (json.RawMessage, error) {
 	switch name {
 	case "output":
 		return r.output, nil
+	case "value":
+		if r.value == nil {
+			return json.RawMessage("null"), nil
+		}
+		return r.value, nil
 	case "status":
 		return quote(r.status), nil
 	case "error":

@@ -153,7 +153,7 @@ func (x *run) call(s *Step, tool string, args any) (outcome, error) {
 			o.err = strings.TrimSpace(overdue(s.Timeout) + "\n" + o.problem.Output)
 		}
 	}
-	o.artifacts = reply.Artifacts
+	o.artifacts, o.value = reply.Artifacts, reply.Value
 	return o, nil
 }
 
