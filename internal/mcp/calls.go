@@ -247,11 +247,13 @@ func (c *calls) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitRe
 	}
 	ask := turn.Asking{Call: o.id, Server: c.server, Tool: o.tool, Message: spelling.Clip(rootfs.Visible(r.Params.Message), maxQuestion), URL: line(r.Params.URL)}
 	if r.Params.RequestedSchema != nil {
-		text, _ := r.Params.Meta[schemaMeta].(string)
-		if len(text) > maxQuestionSchema {
+		text, ordered := r.Params.Meta[schemaMeta].(string)
+		if ask.Schema = json.RawMessage(text); !ordered {
+			ask.Schema, _ = json.Marshal(r.Params.RequestedSchema) // what was read can be written
+		}
+		if len(ask.Schema) > maxQuestionSchema {
 			return nil, errors.New("the schema of the question is too long")
 		}
-		ask.Schema = json.RawMessage(text)
 	}
 	ask.ID = digest([]byte(ask.Message + "\x00" + ask.URL + "\x00" + string(ask.Schema)))[:16]
 	a, known := o.saidBefore(ask.ID)

@@ -142,7 +142,7 @@ func (w *wire) receives(message []byte) (out []byte, ok bool) {
 		m["id"] = q.id
 		if isNull(fault) {
 			delete(m, "error")
-			m["result"] = q.result(result)
+			m["result"] = withSchemas(q.result(result))
 			w.answers(q, m["result"])
 		} else {
 			delete(m, "result")
@@ -169,6 +169,23 @@ func withSchema(params json.RawMessage) json.RawMessage {
 	meta[schemaMeta] = jsontext.Quote(string(p["requestedSchema"]))
 	p["_meta"], _ = json.Marshal(meta) // what was read can be written
 	out, _ := json.Marshal(p)
+	return out
+}
+
+// withSchemas is withSchema for a result in which a server asks, as later revisions have it.
+func withSchemas(result json.RawMessage) json.RawMessage {
+	var r map[string]json.RawMessage
+	var asks map[string]map[string]json.RawMessage
+	if !bytes.Contains(result, []byte(`"inputRequests"`)) || json.Unmarshal(result, &r) != nil || json.Unmarshal(r["inputRequests"], &asks) != nil {
+		return result
+	}
+	for _, a := range asks {
+		if a["params"] != nil {
+			a["params"] = withSchema(a["params"])
+		}
+	}
+	r["inputRequests"], _ = json.Marshal(asks) // what was read can be written
+	out, _ := json.Marshal(r)
 	return out
 }
 
