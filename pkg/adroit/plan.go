@@ -90,7 +90,10 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 		return nil, err
 	}
 	in := r.Input
-	if _, err := os.Stat(in.Dir); in.Dir != "" && r.Host != "" && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(in.Dir); in.Dir != "" && errors.Is(err, fs.ErrNotExist) {
+		if r.Host == "" {
+			return nil, noDirectory(in.Dir)
+		}
 		return nil, problem.Invalidf("clone the repository there, at this path", "the host %s has no directory %s", r.Host, in.Dir)
 	}
 	d, err := rt.trusts(in.Dir, r.Trust)

@@ -63,6 +63,13 @@ func TestRefusedRequests(t *testing.T) {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 		}
 	}
+	for _, name := range []string{"resolve", "submit"} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("POST", "/v1/jobs/"+name, strings.NewReader(`{"target": "builder", "model": "x", "prompt": "Go.", "dir": "/no/such"}`)))
+		if w.Code != http.StatusNotFound {
+			t.Errorf("%s of a directory that is not there: %d %s", name, w.Code, w.Body)
+		}
+	}
 	for body, want := range map[string]string{
 		`{"jbo": "x"}`:         `line 1: there is no key "jbo" (did you mean "job"?)`,
 		"{\n\"quite odd\": 1}": `line 2: there is no key "quite odd"`,
