@@ -247,11 +247,10 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	res, err := t.send(req, host, sent)
-	if t.host == "" && about.Job == "" && host != t.queue && errors.Is(err, errAway) { // then any other
-		return t.send(req, t.queue, sent)
+	if host == t.queue && t.host == "" && about.Job == "" {
+		return t.anyone(req, sent)
 	}
-	return res, err
+	return t.send(req, host, sent)
 }
 
 // send has a host answer a request.
@@ -320,14 +319,8 @@ const callPatience, untaken = 8 * time.Second, 3
 
 // hostOf is the queue of the host of a job, or of any host.
 func (t *Cluster) hostOf(ctx context.Context, job string) (string, error) {
-	if job == "" { // the same one each time, of those that answer: what it is asked to change, it is asked for next
-		hosts, err := t.polling(ctx)
-		for _, host := range hosts {
-			if at, ok := t.silent.Load(host); !ok || time.Since(at.(time.Time)) > pollerGone {
-				return host, err
-			}
-		}
-		return t.queue, err
+	if job == "" {
+		return t.queue, nil
 	}
 	d, err := t.c.DescribeWorkflowExecution(ctx, job, "")
 	if errors.As(err, new(*serviceerror.NotFound)) {

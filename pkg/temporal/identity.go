@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -371,6 +372,36 @@ func ofAny[T any](ctx context.Context, r *remote, ask func(adroit.Client) (T, er
 		}
 	}
 	return first, err
+}
+
+// anyone has a host answer what is about no job: any that lives, then the first by name that has what the request
+// names, as a directory. Trust and pipelines are asked of that at once: what it is asked to change, it is asked for next.
+func (t transport) anyone(req *http.Request, sent []byte) (lacks *http.Response, err error) {
+	hosts, err := t.polling(req.Context())
+	if err != nil {
+		return nil, err
+	}
+	kept := strings.HasPrefix(req.URL.Path, "/v1/trust/") || req.URL.Path == "/v1/pipelines/read" || req.URL.Path == "/v1/pipelines/write"
+	if !kept {
+		hosts = slices.Insert(hosts, 0, t.queue)
+	}
+	for _, host := range hosts {
+		if t.quiet(req.Context(), host) {
+			continue
+		}
+		res, err := t.send(req, host, sent)
+		if errors.Is(err, errAway) && host != t.queue {
+			continue
+		}
+		if err != nil || res.StatusCode != http.StatusNotFound {
+			return res, err
+		}
+		lacks = cmp.Or(lacks, res)
+	}
+	if lacks == nil {
+		return t.send(req, t.queue, sent)
+	}
+	return lacks, nil
 }
 
 // byRank joins lists: the first of each before the others.
