@@ -375,13 +375,13 @@ func ofAny[T any](ctx context.Context, r *remote, ask func(adroit.Client) (T, er
 }
 
 // anyone has a host answer what is about no job: any that lives, then the first by name that has what the request
-// names, as a directory. Trust and pipelines are asked of that at once: what it is asked to change, it is asked for next.
+// names, as a directory. That has what is written: what it is asked to change, it is asked for next.
 func (t transport) anyone(req *http.Request, sent []byte) (lacks *http.Response, err error) {
 	hosts, err := t.polling(req.Context())
 	if err != nil {
 		return nil, err
 	}
-	kept := strings.HasPrefix(req.URL.Path, "/v1/trust/") || req.URL.Path == "/v1/pipelines/read" || req.URL.Path == "/v1/pipelines/write"
+	kept := req.URL.Path == "/v1/trust/set" || req.URL.Path == "/v1/pipelines/read" || req.URL.Path == "/v1/pipelines/write"
 	if !kept {
 		hosts = slices.Insert(hosts, 0, t.queue)
 	}
