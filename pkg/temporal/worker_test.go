@@ -496,7 +496,7 @@ func TestKillParts(t *testing.T) {
 		}
 		return nil
 	})
-	if killed < 2 { // the job may be done before the last of them
+	if killed < len(kills)/2 { // the job may be done before the last of them
 		t.Errorf("something was killed %d times", killed)
 	}
 	got := r.effects()
