@@ -85,7 +85,7 @@ func (s *Snapshot) takeBack(ctx context.Context) (back []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	dirs, err := all.Directories(ctx)
+	dirs, err := all.directories(ctx, false)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -130,18 +131,27 @@ func (p Selection) Changes(ctx context.Context) ([]Change, error) {
 }
 
 // Directories returns the net changes of directories, which Changes leaves out, sorted by path: of
-// those made or removed, the ones that no other change lies in.
+// those made or removed, the ones that no other change lies in, also one that Changes leaves out because git ignores it.
 func (p Selection) Directories(ctx context.Context) ([]Change, error) {
+	return p.directories(ctx, true)
+}
+
+func (p Selection) directories(ctx context.Context, ignored bool) ([]Change, error) {
 	files, err := p.Changes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	within := func(dir string, cs []Change) bool {
-		return slices.ContainsFunc(cs, func(c Change) bool {
-			return c.Path != dir && (rootfs.Within(dir, c.Path) || rootfs.Within(dir, c.From))
-		})
+	filled := map[string]bool{}
+	fill := func(name string) {
+		for d := path.Dir(name); d != "." && !filled[d]; d = path.Dir(d) {
+			filled[d] = true
+		}
 	}
-	var dirs, out []Change
+	for _, c := range files {
+		fill(c.Path)
+		fill(c.From)
+	}
+	var dirs []Change
 	for _, n := range slices.Concat(p.nets(), p.uncertainNets()) {
 		was, is := n.orig(), n.last.After
 		c := Change{Path: n.path, Kind: Modified, OldMode: was.Mode, Mode: is.Mode, Step: n.step, Uncertain: n.uncertain}
@@ -152,17 +162,17 @@ func (p Selection) Directories(ctx context.Context) ([]Change, error) {
 		case was.Type == rootfs.TypeDir && is.Type == "":
 			c.Kind = Deleted
 		default:
+			if n.ignored && ignored {
+				fill(n.path)
+			}
 			continue
 		}
+		fill(c.Path)
 		dirs = append(dirs, c)
 	}
-	for _, c := range dirs {
-		if c.Kind == Modified || !within(c.Path, files) && !within(c.Path, dirs) {
-			out = append(out, c)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
-	return out, nil
+	dirs = slices.DeleteFunc(dirs, func(c Change) bool { return c.Kind != Modified && filled[c.Path] })
+	slices.SortStableFunc(dirs, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
+	return dirs, nil
 }
 
 // changedBy reports whether a step has changed something.

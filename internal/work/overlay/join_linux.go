@@ -150,12 +150,26 @@ func (j *joiner) dropIgnored(ctx context.Context) error {
 		}
 	}
 	known := j.o.led.Paths()
+	made, making := ledger.DependenciesOf(j.t), ledger.DependenciesOf(j.up)
+	var late []string
 	for i := range j.ops {
 		op := &j.ops[i]
 		if ignored[op.path] && !j.snap.Listed(op.path) {
 			_, found := slices.BinarySearch(known, op.path)
-			op.late = !found && !first[op.path]
+			_, before := made.Of(op.path)
+			_, now := making.Of(op.path)
+			if op.late = !found && !first[op.path] && !before && !now; op.late {
+				late = append(late, op.path)
+			}
 			op.quiet = !found && !op.late
+		}
+	}
+	crowded := making.Crowded(late)
+	for i := range j.ops {
+		if op := &j.ops[i]; op.late && len(crowded) > 0 {
+			dir, _ := making.Of(op.path)
+			op.late = !crowded[dir]
+			op.quiet = !op.late
 		}
 	}
 	// A directory is recorded for its content, or if it is empty.
