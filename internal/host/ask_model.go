@@ -49,7 +49,10 @@ func (m *models) generate(ctx context.Context, model llm.Model, c *conversation,
 	list, why := m.ways(ctx, c, a)
 	var refused error // for a reason that is not known
 	var maybe []turn.ModeFailure
-	learn := m.CallModes
+	learn, calls := m.CallModes, m.known(m.calls, a.Model, false)
+	if calls { // it is for another reason than that it cannot
+		learn = nil
+	}
 	for i, way := range list {
 		var resp *llm.Response
 		var slipped string
@@ -60,6 +63,7 @@ func (m *models) generate(ctx context.Context, model llm.Model, c *conversation,
 			resp, slipped, err = m.in(ctx, way, model, c, a, req, show)
 		}
 		if err == nil {
+			m.known(m.calls, a.Model, way == turn.Native && len(req.Tools) > 0 && slices.ContainsFunc(req.Messages, func(msg llm.Message) bool { return msg.Role == llm.Tool }))
 			c.giveUp(learn, a.Model, maybe...)
 			return &turn.ModelResponse{Response: *resp, CallMode: way, ModeReason: why, Malformed: cmp.Or(slipped, malformed(resp))}, nil
 		}
@@ -68,16 +72,16 @@ func (m *models) generate(ctx context.Context, model llm.Model, c *conversation,
 			return nil, err
 		}
 		given, unknown := le.Kind == llm.Unsupported || le.Kind == llm.Cut && c.broke(way), transport.Unexplained(le)
-		if way == turn.Native && c.fails(le) {
+		if way == turn.Native && !calls && c.fails(le) {
 			unknown, learn = true, nil // for this conversation: it may be another trouble
 		}
-		if unknown && refused == nil && m.inVain(a.Model, false) {
+		if unknown && refused == nil && m.known(m.asked, a.Model, false) {
 			return nil, err
 		}
 		switch {
 		case i < len(list)-1 && (given || unknown || le.Kind == turn.Overrun):
 		case given || unknown:
-			m.inVain(a.Model, refused != nil)
+			m.known(m.asked, a.Model, refused != nil)
 			return nil, cmp.Or(refused, err)
 		default:
 			return nil, err
@@ -103,14 +107,14 @@ func (c *conversation) giveUp(modes CallModes, model string, failed ...turn.Mode
 	}
 }
 
-// inVain reports whether no way to call tools has answered a model's refusal for an unknown reason, and remembers it.
-func (m *models) inVain(model string, now bool) bool {
+// known reports whether a set has a model, which it gets now.
+func (m *models) known(set map[string]bool, model string, now bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if now {
-		m.asked[model] = true
+		set[model] = true
 	}
-	return m.asked[model]
+	return set[model]
 }
 
 // broke reports whether an answer held to a form was cut so often that the

@@ -177,7 +177,7 @@ func Serve(h Host) flow.Mux {
 	if attempts == 0 {
 		attempts = 5
 	}
-	m := &models{Host: h, convs: map[string]*conversation{}, blind: map[string]string{}, asked: map[string]bool{}}
+	m := &models{Host: h, convs: map[string]*conversation{}, blind: map[string]string{}, asked: map[string]bool{}, calls: map[string]bool{}}
 	return flow.Mux{
 		turn.ModelStep: {Handler: m.serve, Timeout: max(h.ModelTimeout, turn.AgentTimeout), Attempts: attempts, Patience: h.Patience, Safe: repeatableModel, Describe: h.withCost(describeModel), Recount: recountCost(h.withCost(describeModel))},
 		turn.ToolStep:  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Settle: h.revertInterrupted, New: h.checkNew, Describe: h.withCost(describeTool), Recount: recountCost(h.withCost(describeTool))},

@@ -154,6 +154,7 @@ type models struct {
 	convs map[string]*conversation // that no request uses now, by digest of the last request
 	blind map[string]string        // models that refused images, with what they said
 	asked map[string]bool          // models asked in each way to call tools after a refusal for an unknown reason, in vain
+	calls map[string]bool          // models that have answered to the result of a native call
 }
 
 // A conversation is a transcript as it stood when an Ask was made.

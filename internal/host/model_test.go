@@ -82,3 +82,72 @@ func TestSameWords(t *testing.T) {
 		t.Errorf("the second request of the other had %d messages, want 4", seen["quick"])
 	}
 }
+
+// TestTroubleOfOneThatCalls: a server that has answered natively to the result of a call is asked natively after any
+// number of failures, and no later job goes without that for a refusal that it alone knows the reason of.
+func TestTroubleOfOneThatCalls(t *testing.T) {
+	failed := &llm.Error{Kind: llm.Overloaded, Status: 500, Message: "E5"}
+	refused := &llm.Error{Kind: llm.BadRequest, Status: 400, Message: "E4"}
+	for name, c := range map[string]struct {
+		native []error // of the requests that call tools natively, in their order
+		text   int     // requests that do not
+	}{
+		"fails now and then": {native: []error{failed, nil, failed, nil, failed, nil, failed, nil, failed, nil}},
+		"is down for long":   {native: []error{nil, nil, failed, failed, failed, failed, failed, failed, nil}},
+		"refuses":            {native: []error{nil, nil, refused}, text: 2},
+	} {
+		var all []error
+		text := 0
+		set, err := tools.NewSet(tools.New(tools.Metadata{Name: "f", Description: "Look."}, func(context.Context, *tools.Env, struct{}) (string, error) { return "ok", nil }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, learned := blobs{}, new(modes)
+		mux := host.Serve(host.Host{
+			Tools: set, Blobs: kept, CallModes: learned,
+			Models: func(context.Context, string) (llm.Model, string, error) {
+				return llm.Func(func(_ context.Context, req *llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
+					if len(req.Tools) == 0 {
+						text++
+						return &llm.Response{Message: llm.Message{Role: llm.Assistant, Text: `{"next":{"answer":"Seen."}}`}, Stop: llm.StopEnd}, nil
+					}
+					all = append(all, nil)
+					if n := len(all); n <= len(c.native) && c.native[n-1] != nil {
+						return nil, c.native[n-1]
+					}
+					return &llm.Response{Message: llm.Message{Role: llm.Assistant, Text: "Seen."}, Stop: llm.StopEnd}, nil
+				}), "m", nil
+			},
+		})
+		a := turn.ModelRequest{Model: "lab/m", Tools: []llm.ToolSpec{{Name: "f", Input: json.RawMessage(`{"type":"object"}`)}}, New: []llm.Message{{Role: llm.System, Text: "Be brief."}, {Role: llm.User, Text: "Look."}}}
+		for range 10 {
+			if len(all)+text >= len(c.native)+c.text {
+				break
+			}
+			input, err := json.Marshal(a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept[flow.Digest(input)] = input
+			for range 8 { // asked again after a failure
+				if _, err = mux[turn.ModelStep].Handler(t.Context(), flow.Step{Kind: turn.ModelStep, Name: "lab/m", Input: input}, func(event.Event) {}); err == nil {
+					break
+				}
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			a = turn.ModelRequest{Model: "lab/m", Head: flow.Digest(input), New: []llm.Message{
+				{Role: llm.Assistant, Calls: []llm.Call{{ID: "c", Name: "f", Args: json.RawMessage(`{}`)}}}, {Role: llm.Tool, CallID: "c", Name: "f", Text: "ok"}}}
+		}
+		if len(all) != len(c.native) || text != c.text || len(*learned) > 0 {
+			t.Errorf("%s: asked %d times natively, want %d, %d times in text, want %d, learned %v", name, len(all), len(c.native), text, c.text, *learned)
+		}
+	}
+}
+
+// modes are the failures that were learned.
+type modes []turn.ModeFailure
+
+func (m *modes) Modes(context.Context, string) ([]turn.Mode, string) { return nil, "" }
+func (m *modes) Learn(_ string, f turn.ModeFailure)                  { *m = append(*m, f) }
