@@ -53,7 +53,7 @@ func TestMCPAsks(t *testing.T) {
 	if a == nil || a.Message != "Which one?" || a.Server != "fake" || a.Tool != "drop" {
 		t.Fatalf("it asks %+v", a)
 	}
-	if want := `{"type":"object","properties":{"number":{"type":"integer"}},"required":["number"]}`; string(a.Schema) != want { // as the server wrote it
+	if want := `{"properties":{"number":{"type":"integer"}},"required":["number"],"type":"object"}`; string(a.Schema) != want { // as the server wrote it
 		t.Errorf("its schema is %s, want %s", a.Schema, want)
 	}
 	_, wrong := asking(t, f.Pool, drop, accept(a, `"many"`))

@@ -246,16 +246,18 @@ func (c *calls) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitRe
 		return &sdk.ElicitResult{Action: "decline"}, nil
 	}
 	ask := turn.Asking{Call: o.id, Server: c.server, Tool: o.tool, Message: spelling.Clip(rootfs.Visible(r.Params.Message), maxQuestion), URL: line(r.Params.URL)}
+	var same []byte // whatever the order of its members: the question of a call that is made again has the answer of the first
 	if r.Params.RequestedSchema != nil {
+		same, _ = json.Marshal(r.Params.RequestedSchema) // what was read can be written
 		text, ordered := r.Params.Meta[schemaMeta].(string)
 		if ask.Schema = json.RawMessage(text); !ordered {
-			ask.Schema, _ = json.Marshal(r.Params.RequestedSchema) // what was read can be written
+			ask.Schema = same
 		}
 		if len(ask.Schema) > maxQuestionSchema {
 			return nil, errors.New("the schema of the question is too long")
 		}
 	}
-	ask.ID = digest([]byte(ask.Message + "\x00" + ask.URL + "\x00" + string(ask.Schema)))[:16]
+	ask.ID = digest([]byte(ask.Message + "\x00" + ask.URL + "\x00" + string(same)))[:16]
 	a, known := o.saidBefore(ask.ID)
 	for {
 		if !known {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -128,7 +129,12 @@ func ask(how string, in *bufio.Scanner) string {
 	if how == "waits" {
 		_ = os.WriteFile(os.Getenv("MCP_TOOLS")+".called", nil, 0o600)
 	} else {
-		fmt.Println(`{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"mode":"form","message":"Which one?","requestedSchema":{"type":"object","properties":{"number":{"type":"integer"}},"required":["number"]}}}`)
+		rest := []string{`"required":["number"]`, `"type":"object"`} // in another order each time, as some libraries write objects
+		if os.Mkdir(os.Getenv("MCP_TOOLS")+".asked", 0o700) != nil {
+			_ = os.Remove(os.Getenv("MCP_TOOLS") + ".asked")
+			slices.Reverse(rest)
+		}
+		fmt.Println(`{"jsonrpc":"2.0","id":"q1","method":"elicitation\/create","params":{"mode":"form","message":"Which one?","requestedSchema":{"properties":{"number":{"type":"integer"}},` + strings.Join(rest, ",") + `}}}`)
 	}
 	for in.Scan() {
 		var r struct {

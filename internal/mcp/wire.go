@@ -109,6 +109,10 @@ func (w *wire) receives(message []byte) (out []byte, ok bool) {
 	if json.Unmarshal(message, &m) != nil {
 		return nil, false
 	}
+	var name string
+	if json.Unmarshal(m["method"], &name) == nil && name != "" {
+		m["method"] = jsontext.Quote(name) // without the escapes that some servers write
+	}
 	method, id, result, fault := m["method"], m["id"], m["result"], m["error"]
 	isNull := func(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 	switch {
