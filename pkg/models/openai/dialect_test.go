@@ -584,12 +584,12 @@ func TestUnknownRefusalsOfPart(t *testing.T) {
 		do := func(x *llmtest.Exchange) {
 			list := s.Requests()
 			answer := llmtest.Say(llmtest.Turn{Text: "ok"})
-			if strings.Contains(string(list[len(list)-1].Body), refused) {
+			if body := string(list[len(list)-1].Body); strings.Contains(body, refused) || strings.Contains(body, "poison") {
 				answer = llmtest.Fail(400, `{"error":{"message":"E17"}}`)
 			}
 			answer(x)
 		}
-		s = llmtest.New(t, do, do, do, do, do)
+		s = llmtest.New(t, slices.Repeat([]llmtest.Behaviour{do}, 12)...)
 		m, err := openai.New(openai.Config{BaseURL: s.URL + "/v1", Dialect: c.dialect, OneCall: true})
 		if err != nil {
 			t.Fatal(err)
@@ -603,6 +603,15 @@ func TestUnknownRefusalsOfPart(t *testing.T) {
 		}
 		if _, err = m.Generate(t.Context(), req, nil); len(s.Requests()) != c.asked+1 || (err == nil) != (c.without != "") {
 			t.Errorf("%s: what was learned is forgotten: %v", refused, err)
+		}
+		bad := request()
+		bad.Tools, bad.Messages = req.Tools, append(bad.Messages, llm.Message{Role: llm.User, Text: "poison"})
+		if _, err = m.Generate(t.Context(), bad, nil); err == nil {
+			t.Errorf("%s: what no form answers is answered", refused)
+		}
+		asked := len(s.Requests())
+		if _, err = m.Generate(t.Context(), req, nil); len(s.Requests()) != asked+1 || (err == nil) != (c.without != "") {
+			t.Errorf("%s: what was learned is forgotten after another refusal: %v", refused, err)
 		}
 	}
 }

@@ -376,14 +376,18 @@ func (q *quirks) other(c *call, err error) []string {
 	if !known {
 		left = slices.DeleteFunc([][]string{light, plain, all}, func(f []string) bool { return len(f) == 0 })
 	}
-	if len(left) == 0 {
-		return nil
-	}
 	if q.left == nil {
 		q.left = map[string][][]string{}
 	}
-	q.left[c.req.Model] = left[1:]
-	return left[0]
+	for len(left) > 0 { // without what is known already, so that it is not undone
+		form := slices.DeleteFunc(left[0], func(f string) bool { return slices.Contains(q.refused[c.req.Model], f) })
+		left = left[1:]
+		q.left[c.req.Model] = left
+		if len(form) > 0 {
+			return form
+		}
+	}
+	return nil
 }
 
 // undo takes back what another form was tried with.
