@@ -360,10 +360,11 @@ func stagedIn(ctx context.Context, dir, file string, b []byte) string {
 			return x.staged
 		}
 	}
-	var out bytes.Buffer
-	if err := rootfs.RunGit(ctx, dir, []string{"GIT_INDEX_FILE=" + path.Join(dir, file)}, nil, &out, "--git-dir="+dir, "ls-files", "-z", "-s", "-v", "--sparse"); err != nil {
+	list := rootfs.LimitedBuffer{Max: maxPacked} // a few bytes of an index may be a name of thousands
+	if err := rootfs.RunGit(ctx, dir, []string{"GIT_INDEX_FILE=" + path.Join(dir, file)}, nil, &list, "--git-dir="+dir, "ls-files", "-z", "-s", "-v", "--sparse"); err != nil || list.Truncated {
 		return unread
 	}
+	out := &list.Buffer
 	staged := sha256.New() // as parseIndex has it: git changes the form of an index when it likes
 	for out.Len() > 0 {
 		entry, _ := out.ReadString(0)
