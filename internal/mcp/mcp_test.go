@@ -194,6 +194,9 @@ func TestAcceptedBefore(t *testing.T) {
 		if offered := len(r.offered()) == 2; offered != c.stands || len(r.Tools) != 2 {
 			t.Errorf("%d: %s is offered: %v, of %+v", i, c.digest, offered, r.Tools)
 		}
+		for range maxBefore { // what is accepted again drives out nothing
+			r.update(listing{tools: r.Tools}, c.stands)
+		}
 	}
 }
 

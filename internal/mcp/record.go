@@ -129,7 +129,9 @@ func (r *record) update(now listing, accept bool) {
 	r.Unusable, r.More, r.Resources, r.Prompts = now.unusable, now.more, now.resources, now.prompts
 	if accept || r.Seen.IsZero() {
 		for _, d := range r.Tools {
-			r.Before = append([]string{d.Name + " " + d.Digest}, r.Before[:min(len(r.Before), maxBefore)]...)
+			if !slices.ContainsFunc(now.tools, func(n definition) bool { return n.Name == d.Name && n.Digest == d.Digest }) {
+				r.Before = append([]string{d.Name + " " + d.Digest}, r.Before[:min(len(r.Before), maxBefore)]...)
+			}
 		}
 		r.Tools, r.Pending, r.Gone = now.tools, nil, nil
 		return
