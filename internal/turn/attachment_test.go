@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestMentions(t *testing.T) {
@@ -37,9 +38,18 @@ func TestMentions(t *testing.T) {
 	}
 }
 
+// A long row of brackets, which a person may paste, is read in one pass.
+func TestMentionsOfBrackets(t *testing.T) {
+	for _, s := range []string{strings.Repeat(")", 1<<20), strings.Repeat("])", 1<<19)} {
+		if begun := time.Now(); len(Mentions("@a"+s)) != 1 || time.Since(begun) > 5*time.Second {
+			t.Errorf("%.6s took %s", s, time.Since(begun))
+		}
+	}
+}
+
 // What completion offers for a path attaches that path.
 func TestMentionOf(t *testing.T) {
-	for _, path := range []string{"a.go", "my notes.txt", `say "hi".txt`, "a`b`", "<x>|y", "why?", "todo!", "a:10", "a:1-2.go:3", "dir/", `a\b.txt`, "http:x", "日本 語.txt", "f(1)", "f(1", "[x]{y}*.txt", "-dash", `a "b" c?.txt`} {
+	for _, path := range []string{"a.go", "my notes.txt", `say "hi".txt`, "a`b`", "<x>|y", "why?", "todo!", "a:10", "a:1-2.go:3", "dir/", `a\b.txt`, "http:x", "日本 語.txt", "f(1)", "f(1", "[x]{y}*.txt", "-dash", `a "b" c?.txt`, "Screenshot 3.04\u202fPM.png", "日本\u3000語.txt", "a\tb", `a\`} {
 		if got := Mentions("see " + MentionOf(path) + " now"); len(got) != 1 || got[0].Path != path || got[0].From != 0 {
 			t.Errorf("%s mentions %+v, want %q", MentionOf(path), got, path)
 		}

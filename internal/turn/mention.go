@@ -151,7 +151,8 @@ const ends = " `\"<>|"
 
 // MentionOf writes a path as [Mentions] reads it.
 func MentionOf(path string) string {
-	if lines.MatchString(path) || trimEnd(path) != path || strings.HasPrefix(path, "http") {
+	space := func(r rune) bool { return r != ' ' && unicode.IsSpace(r) }
+	if lines.MatchString(path) || trimEnd(path) != path || strings.HasPrefix(path, "http") || strings.HasSuffix(path, `\`) || strings.ContainsFunc(path, space) {
 		if !strings.Contains(path, `"`) {
 			return `@"` + path + `"`
 		}
@@ -178,11 +179,18 @@ func (m *Mention) lines(from, dash, to string) {
 
 // trimEnd removes punctuation that ends a sentence or closes a bracket that s does not open.
 func trimEnd(s string) string {
+	excess := map[rune]int{} // of brackets that close
+	for _, pair := range []string{"()", "[]", "{}"} {
+		excess[rune(pair[1])] = strings.Count(s, pair[1:]) - strings.Count(s, pair[:1])
+	}
 	for s != "" {
 		r, n := utf8.DecodeLastRuneInString(s)
-		opened := map[rune]string{')': "(", ']': "[", '}': "{"}[r]
-		if opened != "" && strings.Count(s, opened) >= strings.Count(s, string(r)) || opened == "" && !strings.ContainsRune("*.,;:!?'…”’»", r) {
-			break
+		more, closes := excess[r]
+		switch {
+		case closes && more > 0:
+			excess[r]--
+		case closes || !strings.ContainsRune("*.,;:!?'…”’»", r):
+			return s
 		}
 		s = s[:len(s)-n]
 	}
