@@ -200,7 +200,12 @@ func shown(c string) string {
 	if kit.Sanitize(c) == c {
 		return c
 	}
-	return "?" // it would act on the terminal; it is sent as it is
+	return strings.Map(func(r rune) rune {
+		if s := string(r); kit.Sanitize(s) != s {
+			return '?' // it would act on the terminal; it is sent as it is
+		}
+		return r
+	}, c)
 }
 
 // cursor is the row and column of the cursor among rows of so many columns.

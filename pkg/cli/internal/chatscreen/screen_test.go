@@ -93,6 +93,10 @@ func TestEditor(t *testing.T) {
 			t.Errorf("%q, want %q", e.value(), want)
 		}
 	}
+	e.set("می\u200cخواهم")
+	if rows := e.rows(12); rows[0].text != "می?خواهم" {
+		t.Errorf("a joiner hides the letter before it: %q", rows[0].text)
+	}
 	e.set("日本語 x")
 	e.at--
 	press(m, uv.KeyPressEvent{Code: uv.KeyEnter, Mod: uv.ModAlt}, uv.KeyPressEvent{Code: 'j', Mod: uv.ModCtrl})
