@@ -162,10 +162,13 @@ func lost(ctx context.Context, e *kit.Env, c adroit.Client) string {
 		if _, err := os.Lstat(filepath.Join(data, "jobs", id, jobdir.JobFile)); err != nil {
 			continue
 		}
-		if _, err := c.Job(ctx, id); errors.Is(err, jobs.ErrNotExist) {
+		_, err := c.Job(ctx, id)
+		if !errors.Is(err, jobs.ErrNotExist) {
+			break
+		}
+		if _, err := os.Lstat(filepath.Join(data, "jobs", id, jobdir.JobFile)); err == nil && !jobdir.Removing(data, id) {
 			return id
 		}
-		break
 	}
 	return ""
 }
