@@ -126,10 +126,14 @@ func (s *Session) delivered(o outgoing, begun *adroit.Submitted, about string) {
 
 // undelivered puts messages back into the line that the job does not have.
 func (s *Session) undelivered(o outgoing, err error) {
-	back := []string{o.shown}
-	for _, later := range s.outbox {
-		back = append(back, later.shown)
+	back, kept := []string{}, []string{}
+	for _, m := range append([]outgoing{o}, s.outbox...) {
+		back = append(back, m.shown)
+		if m.notes != "" {
+			kept = append(kept, m.notes)
+		}
 	}
+	s.input.notes = append(kept, s.input.notes...)
 	s.outbox = nil
 	s.settle()
 	s.ui.Edit(strings.Join(back, "\n"))

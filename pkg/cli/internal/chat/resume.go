@@ -94,7 +94,7 @@ func (s *Session) Load(ref string, ready func()) {
 func (s *Session) Resume(p *Past) {
 	d, j := p.detail, p.detail.Job
 	s.turn = turn{job: j.ID, title: j.Title, status: j.Status, mode: d.Mode}
-	s.input.mode = d.Mode
+	s.input.mode, s.input.stopped = d.Mode, ""
 	s.view = show.NewFeed(s.Screen, s.e.Rate())
 	s.view.Known(d.Config.KnownWindow)
 	s.with = nil

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -86,6 +87,33 @@ func TestMessageAtTheEndOfARun(t *testing.T) {
 		if c.starts != 2 || s.State() != Idle || s.status != jobs.Done {
 			t.Errorf("the message first: %v: %d runs, then state %v of a job that is %s", sentFirst, c.starts, s.State(), s.status)
 		}
+	}
+}
+
+// refusing is a client that takes no message.
+type refusing struct{ adroit.Client }
+
+func (refusing) Send(context.Context, string, executor.Message) (*jobs.Job, error) {
+	return nil, errors.New("no")
+}
+
+// What goes with a message that could not be sent goes with the next one; what was stopped in one
+// conversation goes to no other.
+func TestNotesOfAMessageThatIsNotSent(t *testing.T) {
+	ui := make(posted, 10)
+	s := New(t.Context(), &kit.Env{Served: func() bool { return false }, Config: func() (*config.Config, error) { return new(config.Config), nil }}, refusing{}, ui, Options{Screen: kit.NewColor(io.Discard, 80)})
+	s.job, s.status = "J1", jobs.Interrupted
+	s.note("printed")
+	s.input.stopped = "half"
+	s.Enter("go on")
+	s.Enter("and on")
+	next(t, ui)()
+	if got := strings.Join(s.input.notes, "|"); got != "printed\n\nI stopped you in this answer:\n````\nhalf\n````" {
+		t.Errorf("with the next message goes %q", got)
+	}
+	s.input.stopped = "half"
+	if s.Resume(&Past{detail: &adroit.JobDetail{Job: &jobs.Job{ID: "J2", Status: jobs.Interrupted, Input: []byte("{}")}}}); s.input.stopped != "" {
+		t.Errorf("another conversation gets %q", s.input.stopped)
 	}
 }
 
