@@ -518,16 +518,16 @@ func (s *Session) recordPast(before []flow.Past) error {
 	return flow.NewLocal(s.ctx, &watched{s.journal, s.ctx, s.stop}, s.mux, s.rec.emit).Record(before)
 }
 
-// Idle reports whether the session only waits for the answer to a question, which may be older than
-// its last step: that of another branch.
+// Idle reports whether the session only waits for the answer to a question. One that is older than its
+// last step, that of another branch, counts if there was no step since the last call: another may come.
 func (s *Session) Idle() bool {
-	older := s.question()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.busy == 0 && s.parked == nil {
-		s.parked = older
+	if s.busy > 0 || s.parked != nil {
+		return s.busy == 0
 	}
-	return s.busy == 0 && s.parked != nil
+	s.parked = s.question()
+	return false
 }
 
 // Ended returns why the session has to end, nil if it does not: the lease was lost, the

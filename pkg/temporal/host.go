@@ -289,11 +289,9 @@ func (w *Worker) leaveIdle() {
 		}
 		now := map[string]bool{}
 		for id, s := range w.sessions() {
-			switch {
-			case s.Ended() != nil, s.Idle() && idle[id]:
+			switch now[id] = s.Idle(); {
+			case s.Ended() != nil, now[id] && idle[id]:
 				w.leave(id, jobs.ErrStopped)
-			case s.Idle():
-				now[id] = true
 			}
 		}
 		idle = now

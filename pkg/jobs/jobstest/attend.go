@@ -228,6 +228,27 @@ func attendAgain(t *testing.T, b *bench) {
 	}
 }
 
+// attendIdle asks a question beside steps of another branch: the session is idle once none comes any more.
+func attendIdle(t *testing.T, b *bench) {
+	b.step = func(context.Context, flow.Step) (json.RawMessage, error) { return json.RawMessage("1"), nil }
+	id := b.submit(t, 1)
+	s, err := b.Attend(t.Context(), id, jobs.RunOptions{})
+	ok(t, err)
+	got := ""
+	for _, step := range []flow.Step{{Path: "0", Kind: flow.KindAwait, Name: "go", Keep: true, Input: json.RawMessage(`{"signals":["go"]}`)}, {Path: "1", Kind: "add"}, {Path: "2", Kind: "add"}} {
+		step.Job = id
+		_, err := s.Do(t.Context(), jobs.Task{Step: step})
+		ok(t, err)
+		got += fmt.Sprint(s.Idle(), " ")
+	}
+	if got += fmt.Sprint(s.Idle()); got != "true false false true" {
+		t.Errorf("after a question, two steps, and a while it is idle: %s", got)
+	}
+	if j, err := s.Leave(jobs.ErrStopped); err != nil || j.Status != jobs.Waiting {
+		t.Errorf("%+v, %v", j, err)
+	}
+}
+
 // attendEnds stops steps: by a time, by a race that is lost, and by a cancel, which ends the session.
 func attendEnds(t *testing.T, b *bench) {
 	var begun atomic.Int32

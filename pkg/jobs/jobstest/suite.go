@@ -72,6 +72,7 @@ func Manager(t *testing.T, open func(t testing.TB) jobs.Store) {
 		{"KillEverywhere", killEverywhere},
 		{"Attend", attend},
 		{"AttendAgain", attendAgain},
+		{"AttendIdle", attendIdle},
 		{"AttendEnds", attendEnds},
 		{"AttendReopened", attendReopened},
 	} {
