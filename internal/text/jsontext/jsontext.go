@@ -32,8 +32,9 @@ func Quote(s string) json.RawMessage {
 	return b
 }
 
-// Names returns the names of an object's members in their order, none of other JSON.
+// Names returns the names of an object's members in their order, each once, none of other JSON.
 func Names(object json.RawMessage) (names []string) {
+	seen := map[string]bool{}
 	in := json.NewDecoder(bytes.NewReader(object))
 	if open, err := in.Token(); err != nil || open != json.Delim('{') {
 		return nil
@@ -46,7 +47,10 @@ func Names(object json.RawMessage) (names []string) {
 		if err != nil {
 			return nil
 		}
-		names = append(names, name.(string))
+		if n := name.(string); !seen[n] {
+			seen[n] = true
+			names = append(names, n)
+		}
 	}
 	return names
 }

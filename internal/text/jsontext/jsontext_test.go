@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -21,6 +22,14 @@ func TestQuote(t *testing.T) {
 	} {
 		if got := string(jsontext.Quote(in)); got != want {
 			t.Errorf("Quote(%q) is %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for object, want := range map[string]string{`{"b": {"x": 1}, "a": [], "b": 2}`: "[b a]", "{}": "[]", "null": "[]", "[1]": "[]", `{"a": 1`: "[a]", `{"a"`: "[]"} {
+		if got := fmt.Sprint(jsontext.Names(json.RawMessage(object))); got != want {
+			t.Errorf("the members of %s are %s, want %s", object, got, want)
 		}
 	}
 }
