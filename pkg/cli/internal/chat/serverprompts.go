@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -292,9 +293,21 @@ func (s *Session) arguments(name string) func(ctx context.Context, words string)
 	return nil
 }
 
-// filter returns those of the choices that have all of the words.
+// filter returns those of the choices that have all of the words: first those whose names, behind a
+// provider perhaps, begin with them, then those whose names have them.
 func filter(list []Choice, words string) []Choice {
-	return slices.DeleteFunc(list, func(c Choice) bool { return !hasAll(c.Text+" "+c.About, words) })
+	found := slices.DeleteFunc(list, func(c Choice) bool { return !hasAll(c.Text+" "+c.About, words) })
+	rank := func(c Choice) int {
+		switch {
+		case strings.Contains("/"+strings.ToLower(c.Text), "/"+strings.ToLower(strings.TrimSpace(words))):
+			return 0
+		case hasAll(c.Text, words):
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(found, func(a, b Choice) int { return cmp.Compare(rank(a), rank(b)) })
+	return found
 }
 
 // agentsWith lists the agents that have all of the words.

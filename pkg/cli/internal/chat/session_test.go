@@ -206,6 +206,15 @@ func TestModelOfTheProviderInUse(t *testing.T) {
 	}
 }
 
+// Words mean what has them in its name before what is only described by them.
+func TestFilter(t *testing.T) {
+	list := []Choice{{"explain", "Explain why a plan failed."}, {"fix-plan", ""}, {"planner", "Plan."}, {"x/plan-b", ""}, {"other", ""}}
+	got := fmt.Sprint(filter(list, "Plan "))
+	if want := "[{planner Plan.} {x/plan-b } {fix-plan } {explain Explain why a plan failed.}]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 func TestMentioned(t *testing.T) {
 	for before, want := range map[string]string{
 		"see @ca": "4 ca", `see @my\ no`: "4 my no", `a @b.go see @"my no`: "12 my no", "x\n@": "2 ", `see @"a b" and`: "-", "no": "-", "me@here": "-",
