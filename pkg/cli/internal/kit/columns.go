@@ -84,10 +84,10 @@ func WrapIndented(s string, n int) []string {
 // breaks returns where the rows of [Wrap] begin and end.
 func breaks(s string, n int) (rows [][2]int) {
 	at := 0
-	for n > 0 && Columns(s[at:]) > n {
+	for n > 0 {
 		rest := s[at:]
 		end := fits(rest, n)
-		if end == 0 {
+		if end == 0 && rest != "" {
 			g := displaywidth.StringGraphemes(rest)
 			g.Next()
 			end = len(g.Value())

@@ -86,6 +86,10 @@ func TestWrap(t *testing.T) {
 			t.Errorf("wrap(%q, %d) = %q, want %q", tc.text, tc.n, got, tc.want)
 		}
 	}
+	begun := time.Now()
+	if n := len(Wrap(strings.Repeat("日", 400_000), 70)); n != 11429 || time.Since(begun) > 10*time.Second {
+		t.Errorf("a long line became %d rows in %s", n, time.Since(begun))
+	}
 	if got := strings.Join(WrapIndented("  one two three", 9), "|"); got != "  one two|  three" {
 		t.Errorf("with its indentation: %q", got)
 	}
