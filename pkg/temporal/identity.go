@@ -345,33 +345,43 @@ func ofAll[T any](ctx context.Context, r *remote, ask func(adroit.Client) (T, er
 	return ofEach(ctx, r.t, hosts, ask, take)
 }
 
-// ofAny asks every host that answers to do a thing, and returns the first answer. What a host refuses is an error
-// only if each does.
-func ofAny[T any](ctx context.Context, r *remote, ask func(adroit.Client) (T, error)) (first T, err error) {
+// ofAny asks every host to do a thing, and returns the answers, at least one, and the hosts that gave none. What a
+// host refuses is an error only if each does.
+func ofAny[T any](ctx context.Context, r *remote, ask func(adroit.Client) (T, error)) (answers []T, absent []string, err error) {
 	type done struct {
 		answer T
 		err    error
 	}
-	var all []done
+	var refused error
 	err = ofAll(ctx, r, func(c adroit.Client) (d done, err error) {
 		if d.answer, d.err = ask(c); errors.Is(d.err, errAway) {
 			err = d.err
 		}
 		return d, err
-	}, func(_ string, d done, away bool) {
-		if !away {
-			all = append(all, d)
+	}, func(host string, d done, away bool) {
+		switch {
+		case away:
+			absent = append(absent, host)
+		case d.err != nil:
+			refused = d.err
+		default:
+			answers = append(answers, d.answer)
 		}
 	})
-	if err == nil && len(all) == 0 {
-		err = r.t.away(ctx, r.t.queue)
-	}
-	for _, d := range all {
-		if err = d.err; err == nil {
-			return d.answer, nil
+	if err == nil && len(answers) == 0 {
+		if err = refused; err == nil {
+			err = r.t.away(ctx, r.t.queue)
 		}
 	}
-	return first, err
+	return answers, absent, err
+}
+
+// remembers is the error of hosts that have not answered, and so not forgotten.
+func remembers(absent []string, forgotten int, what string) error {
+	if len(absent) == 0 {
+		return nil
+	}
+	return &problem.Error{Kind: problem.Away, Message: fmt.Sprintf("%d were forgotten; no answer of %s, with %s of its own", forgotten, strings.Join(absent, ", "), what), Hint: "do it again when it is back", Err: errAway}
 }
 
 // anyone has a host answer what is about no job: any that lives, then the first by name that has what the request

@@ -509,8 +509,8 @@ func (r *remote) ForgetFailures(ctx context.Context, q adroit.FailureQuery) (sum
 			absent = append(absent, host)
 		}
 	})
-	if err == nil && len(absent) > 0 {
-		err = &problem.Error{Kind: problem.Away, Message: fmt.Sprintf("%d were forgotten; no answer of %s, with failures of its own", sum, strings.Join(absent, ", ")), Hint: "do it again when it is back", Err: errAway}
+	if err == nil {
+		err = remembers(absent, sum, "failures")
 	}
 	return sum, err
 }
@@ -536,12 +536,21 @@ func (r *remote) Facts(ctx context.Context, q adroit.FactQuery) ([]adroit.Fact, 
 // Remember implements [adroit.Memory].
 func (r *remote) Remember(ctx context.Context, n adroit.FactNote) (*adroit.Fact, error) {
 	n.ID = cmp.Or(n.ID, memory.ID(rand.Text()))
-	return ofAny(ctx, r, func(c adroit.Client) (*adroit.Fact, error) { return c.Remember(ctx, n) })
+	list, _, err := ofAny(ctx, r, func(c adroit.Client) (*adroit.Fact, error) { return c.Remember(ctx, n) })
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
 }
 
-// Forget implements [adroit.Memory]. It returns how much the host forgot that had most.
+// Forget implements [adroit.Memory]. It returns how much the host forgot that had most. A host that does not answer is
+// an error: it still has its own.
 func (r *remote) Forget(ctx context.Context, q adroit.FactQuery) (int, error) {
-	return ofAny(ctx, r, func(c adroit.Client) (int, error) { return c.Forget(ctx, q) })
+	list, absent, err := ofAny(ctx, r, func(c adroit.Client) (int, error) { return c.Forget(ctx, q) })
+	if err != nil {
+		return 0, err
+	}
+	return slices.Max(list), remembers(absent, slices.Max(list), "facts")
 }
 
 // whole is the id of the job that ref means, or ref.

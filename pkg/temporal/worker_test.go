@@ -845,6 +845,14 @@ func TestHosts(t *testing.T) {
 	if _, err := r.Forget(t.Context(), adroit.FactQuery{ID: f.ID}); !errors.Is(err, jobs.ErrNotExist) {
 		t.Errorf("a fact that no host has is forgotten: %v", err)
 	}
+	for _, only := range []string{r.host, host} {
+		if _, err := r.cluster.on(only).Remember(t.Context(), adroit.FactNote{Fact: adroit.Fact{Text: "The tests are slow."}, Dir: r.file("workspace")}); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := r.Forget(t.Context(), adroit.FactQuery{Text: "slow", Dir: r.file("workspace")}); n != 1 || err != nil {
+			t.Errorf("of a fact that only %s has, %d is forgotten, %v", only, n, err)
+		}
+	}
 
 	d, err := r.cluster.c.DescribeWorkflowExecution(t.Context(), s.Job.ID, "")
 	if err != nil {
@@ -929,6 +937,12 @@ func TestHosts(t *testing.T) {
 	}
 	if _, err := r.Cancel(t.Context(), s.Job.ID); !errors.Is(err, jobs.ErrFinal) {
 		t.Errorf("the end of a job that has ended was asked for: %v", err)
+	}
+	if _, err := r.Remember(t.Context(), adroit.FactNote{Fact: adroit.Fact{Text: "The tests are slow."}, Dir: r.file("workspace")}); err != nil {
+		t.Error(err)
+	}
+	if n, err := r.Forget(t.Context(), adroit.FactQuery{Text: "slow", Dir: r.file("workspace")}); n != 1 || !errors.Is(err, errAway) || !strings.Contains(err.Error(), host) {
+		t.Errorf("%d is forgotten, and who has it still is not named: %v", n, err)
 	}
 
 	// Once its polls are old, and as if they all were, lists ask nobody: a host that is gone would hold each up.
