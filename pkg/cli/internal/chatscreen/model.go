@@ -464,14 +464,14 @@ func (m *model) above() (rows []string) {
 // too long for one.
 func (m *model) hint() string {
 	s := m.session
-	if s.State() == chat.Asking {
-		return s.Choices()
-	}
 	if m.searching && len(m.complete.Choices) == 0 {
 		return "earlier messages: none has these words; Esc leaves"
 	}
 	if m.searching {
 		return "earlier messages: Enter takes one, Ctrl+R the next, Esc leaves"
+	}
+	if s.State() == chat.Asking {
+		return s.Choices()
 	}
 	if m.left(time.Now()) {
 		return "Ctrl+C again leaves; the conversation can be resumed"
