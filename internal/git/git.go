@@ -200,26 +200,24 @@ func (g *Repo) drivers(ctx context.Context) ([][2]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	fields := strings.Split(string(list), "\x00") // scope, key LF value, scope, …
 	var off [][2]string
-	for i := 0; i+1 < len(fields); i += 2 {
-		key, value, _ := strings.Cut(fields[i+1], "\n")
-		m := driver.FindStringSubmatch(key)
+	for _, s := range rootfs.ListedSettings(string(list)) {
+		key := s.Section + "." + s.Name + "." + s.Key
 		switch {
-		case m == nil:
-		case fields[i] == "system" && m[1] == "filter": // packages put that of LFS there
-			off = append(off, [2]string{key, value})
-		case fields[i] == "global": // goes before
-			off = slices.DeleteFunc(off, func(s [2]string) bool { return s[0] == key })
-		case fields[i] == "local" || fields[i] == "worktree":
+		case !driver.MatchString(key):
+		case s.Scope == "system" && s.Section == "filter": // packages put that of LFS there
+			off = append(off, [2]string{key, s.Value})
+		case s.Scope == "global": // goes before
+			off = slices.DeleteFunc(off, func(o [2]string) bool { return o[0] == key })
+		case s.Scope == "local" || s.Scope == "worktree":
 			switch {
-			case m[1] == "merge":
+			case s.Section == "merge":
 				off = append(off, [2]string{key, "git merge-file --quiet %A %O %B"}) // nothing at all would take our side
-			case m[1] == "filter":
-				off = append(off, [2]string{"filter." + m[2] + ".required", "false"}) // the user's may be
+			case s.Section == "filter":
+				off = append(off, [2]string{"filter." + s.Name + ".required", "false"}) // the user's may be
 				fallthrough
 			default:
-				if m[3] != "required" {
+				if s.Key != "required" {
 					off = append(off, [2]string{key, ""})
 				}
 			}

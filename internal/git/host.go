@@ -274,19 +274,17 @@ func (g *Repo) Explain(ctx context.Context, err error) error {
 	if exit, ok := errors.AsType[*ExitError](err); !ok || exit.Code != 128 {
 		return err
 	}
-	list, listErr := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"config", "--list", "--includes", "-z"}})
+	list, listErr := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"config", "--list", "--show-scope", "--includes", "-z"}})
 	if listErr != nil {
 		return err
 	}
-	for _, field := range SplitNul(list) {
-		key, value, _ := strings.Cut(field, "\n")
-		m := driver.FindStringSubmatch(key)
-		program, _, _ := strings.Cut(strings.TrimSpace(value), " ")
-		if m == nil || m[1] != "filter" || m[3] != "clean" && m[3] != "smudge" && m[3] != "process" || program == "" || strings.ContainsAny(program, "\"'$") {
+	for _, s := range rootfs.ListedSettings(string(list)) {
+		program, _, _ := strings.Cut(strings.TrimSpace(s.Value), " ")
+		if s.Section != "filter" || s.Key != "clean" && s.Key != "smudge" && s.Key != "process" || program == "" || strings.ContainsAny(program, "\"'$") {
 			continue
 		}
 		if _, missing := hostexec.Find(program); missing != nil {
-			return &StateError{Reason: fmt.Sprintf("git needs the program %s for the filter %q of your configuration, and it is not here", program, m[2]), Remedy: fmt.Sprintf("install %s; or git config --global filter.%s.required false, and its files are left as the repository has them", program, m[2]), Err: err}
+			return &StateError{Reason: fmt.Sprintf("git needs the program %s for the filter %q of your configuration, and it is not here", program, s.Name), Remedy: fmt.Sprintf("install %s; or git config --global filter.%s.required false, and its files are left as the repository has them", program, s.Name), Err: err}
 		}
 	}
 	read := func(env ...string) error {

@@ -139,8 +139,24 @@ func GitDirOf(content []byte) (dir string, ok bool) {
 	return dir, ok && dir != "" && !strings.ContainsAny(dir, "\n\x00")
 }
 
-// A GitSetting is one line of a repository's settings: core.bare=false.
-type GitSetting struct{ Section, Name, Key, Value string }
+// A GitSetting is one line of a repository's settings: core.bare=false. Scope is that of the file that has it, as git
+// lists it: local, global …; it is empty if one file was read.
+type GitSetting struct{ Scope, Section, Name, Key, Value string }
+
+// ListedSettings reads what git config --list --show-scope -z prints.
+func ListedSettings(list string) (all []GitSetting) {
+	fields := strings.Split(list, "\x00") // scope, key LF value, scope, …
+	for i := 0; i+1 < len(fields); i += 2 {
+		full, value, given := strings.Cut(fields[i+1], "\n")
+		section, rest, _ := strings.Cut(full, ".")
+		last := strings.LastIndexByte(rest, '.')
+		if !given {
+			value = "true"
+		}
+		all = append(all, GitSetting{fields[i], section, rest[:max(last, 0)], rest[last+1:], value})
+	}
+	return all
+}
 
 // GitSettings reads settings as git writes them. It fails on anything else that
 // git would read, such as a line that goes on in the next or a setting behind its

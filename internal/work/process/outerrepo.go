@@ -123,20 +123,20 @@ func RepositoryNotes(root string, sandboxed bool, show []string) (notes []string
 func filterNotes(root string, hidden func(p string) bool) (notes []string) {
 	local := map[string]bool{}
 	for _, s := range gitSettings(root) {
-		if s.section != "filter" || s.key != "clean" && s.key != "smudge" && s.key != "process" {
+		if s.Section != "filter" || s.Key != "clean" && s.Key != "smudge" && s.Key != "process" {
 			continue
 		}
-		if theirs := s.scope == "local" || s.scope == "worktree"; theirs && s.key != "smudge" && !local[s.name] {
-			local[s.name] = true
-			notes = append(notes, fmt.Sprintf("files with the filter %q cannot be committed by adroit, and are in a worktree as the repository stores them: it is of the repository's own settings, whose programs adroit does not run; git add and git commit, by you, run it", s.name))
+		if theirs := s.Scope == "local" || s.Scope == "worktree"; theirs && s.Key != "smudge" && !local[s.Name] {
+			local[s.Name] = true
+			notes = append(notes, fmt.Sprintf("files with the filter %q cannot be committed by adroit, and are in a worktree as the repository stores them: it is of the repository's own settings, whose programs adroit does not run; git add and git commit, by you, run it", s.Name))
 		}
-		for word := range strings.FieldsSeq(s.value) {
+		for word := range strings.FieldsSeq(s.Value) {
 			program := strings.Trim(word, `"'`)
 			if below, ok := strings.CutPrefix(program, "~/"); ok {
 				program = path.Join(os.Getenv("HOME"), below)
 			}
 			if program = realPath(program); program != "" && hidden(program) && !slices.ContainsFunc(toolchains(os.Getenv, os.Getenv("HOME")), func(t string) bool { return rootfs.Within(t, program) }) {
-				notes = append(notes, fmt.Sprintf("commands do not see %s, which the filter %q of your git settings runs, so that git refuses files with that filter in them; sandbox: {show: [%[1]s]} in the configuration shows it to them", program, s.name))
+				notes = append(notes, fmt.Sprintf("commands do not see %s, which the filter %q of your git settings runs, so that git refuses files with that filter in them; sandbox: {show: [%[1]s]} in the configuration shows it to them", program, s.Name))
 			}
 		}
 	}

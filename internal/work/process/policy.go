@@ -345,26 +345,13 @@ func toolchains(getenv func(string) string, home string) []string {
 // becomes of a file's content on its way into a commit and out of it.
 var commitKeys = map[string]string{"user": " name email ", "core": " autocrlf eol ", "filter": " clean smudge process required "}
 
-// A gitSetting is a setting of git, with the scope of the file that has it.
-type gitSetting struct{ scope, section, name, key, value string }
-
 // gitSettings returns the settings that git reads in root, with what they include there; none where it fails, which it
 // reports itself when it works.
-func gitSettings(root string) (all []gitSetting) {
+func gitSettings(root string) []rootfs.GitSetting {
 	var list bytes.Buffer
 	env := append(rootfs.UserConfig(), "GIT_CONFIG_NOSYSTEM=0")
 	_ = rootfs.RunGit(context.Background(), root, env, nil, &list, "config", "--list", "--show-scope", "--includes", "-z")
-	fields := strings.Split(list.String(), "\x00") // scope, key LF value, scope, …
-	for i := 0; i+1 < len(fields); i += 2 {
-		full, value, given := strings.Cut(fields[i+1], "\n")
-		section, rest, _ := strings.Cut(full, ".")
-		last := strings.LastIndexByte(rest, '.')
-		if !given {
-			value = "true"
-		}
-		all = append(all, gitSetting{fields[i], section, rest[:max(last, 0)], rest[last+1:], value})
-	}
-	return all
+	return rootfs.ListedSettings(list.String())
 }
 
 // commitFiles returns those of the user's git settings, for commands in root, that commits need, with the
@@ -382,18 +369,18 @@ func commitFiles(root string) map[string]string {
 		fmt.Fprintf(&out, "[%s]\n", section)
 	}
 	for _, s := range gitSettings(root) {
-		if s.section == "filter" && s.value != "" {
-			filters[s.name] += " " + s.key
+		if s.Section == "filter" && s.Value != "" {
+			filters[s.Name] += " " + s.Key
 		}
 		switch {
-		case s.scope != "global":
-		case s.section == "core" && s.key == "attributesfile":
-			files[".gitattributes"] = s.value
-		case s.section == "core" && s.key == "excludesfile":
-			files[".gitignore"] = s.value
-		case strings.Contains(commitKeys[s.section], " "+s.key+" "):
-			head(s.section, s.name)
-			fmt.Fprintf(&out, "\t%s = \"%s\"\n", s.key, escape.Replace(s.value))
+		case s.Scope != "global":
+		case s.Section == "core" && s.Key == "attributesfile":
+			files[".gitattributes"] = s.Value
+		case s.Section == "core" && s.Key == "excludesfile":
+			files[".gitignore"] = s.Value
+		case strings.Contains(commitKeys[s.Section], " "+s.Key+" "):
+			head(s.Section, s.Name)
+			fmt.Fprintf(&out, "\t%s = \"%s\"\n", s.Key, escape.Replace(s.Value))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(filters)) {
