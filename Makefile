@@ -57,7 +57,7 @@ power: ## of night, what cuts the power of every kind of job at every point; tak
 	CI=1 ADROIT_NIGHT=1 $(GO) test -count 1 -timeout 6h -v -run '^TestPower$$' ./cmd/adroit
 
 edits: ## edits from real commits by the thousand, where test makes a sample; figures go to docs/dev/edits.md
-	ADROIT_NIGHT=1 $(GO) test -count 1 -timeout 120m -v -run TestCommits ./internal/tools/edit -update
+	ADROIT_NIGHT=1 $(GO) test -count 1 -timeout 120m -v -run TestCommits ./internal/builtin/edit -update
 
 e2e: ## all tests, with a real Ollama server (built once, then cached)
 	OLLAMA_BIN=$$(internal/dev/e2e/ollama/build.sh) $(MAKE) --no-print-directory test

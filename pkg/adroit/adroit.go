@@ -31,6 +31,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/builtin/edit"
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/host/book"
 	"github.com/adroit-run/adroit/internal/host/catalog"
@@ -39,7 +40,6 @@ import (
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/exhaustion"
 	"github.com/adroit-run/adroit/internal/text/hint"
-	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/builtin/test"
 	"github.com/adroit-run/adroit/internal/dev/partstest"
 	"github.com/adroit-run/adroit/internal/host/jobdir"
 	"github.com/adroit-run/adroit/internal/lsp"
-	"github.com/adroit-run/adroit/internal/tools/test"
 	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 	"github.com/adroit-run/adroit/pkg/tools"

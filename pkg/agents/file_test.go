@@ -12,7 +12,7 @@ import (
 	"testing/fstest"
 
 	"github.com/adroit-run/adroit/configs"
-	"github.com/adroit-run/adroit/internal/tools/control"
+	"github.com/adroit-run/adroit/internal/builtin/control"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"

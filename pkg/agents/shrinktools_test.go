@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/builtin/control"
 	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/internal/dev/e2e/ollamatest"
 	"github.com/adroit-run/adroit/internal/dev/e2e/tinymodel"
 	"github.com/adroit-run/adroit/internal/host"
-	"github.com/adroit-run/adroit/internal/tools/control"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/builtin/control"
+	"github.com/adroit-run/adroit/internal/builtin/edit"
 	"github.com/adroit-run/adroit/internal/dev/partstest"
-	"github.com/adroit-run/adroit/internal/tools/control"
-	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"

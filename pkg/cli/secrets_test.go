@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/tools/control"
+	"github.com/adroit-run/adroit/internal/builtin/control"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/adroit-run/adroit/internal/builtin/control"
 	"github.com/adroit-run/adroit/internal/host"
-	"github.com/adroit-run/adroit/internal/tools/control"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"

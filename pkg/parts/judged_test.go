@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/tools/edit"
+	"github.com/adroit-run/adroit/internal/builtin/edit"
 	"github.com/adroit-run/adroit/pkg/parts"
 	"github.com/adroit-run/adroit/pkg/tools"
 )

@@ -10,10 +10,10 @@ package parts
 import (
 	"context"
 
+	"github.com/adroit-run/adroit/internal/builtin/control"
+	"github.com/adroit-run/adroit/internal/builtin/edit"
+	"github.com/adroit-run/adroit/internal/builtin/test"
 	"github.com/adroit-run/adroit/internal/host/doctor"
-	"github.com/adroit-run/adroit/internal/tools/control"
-	"github.com/adroit-run/adroit/internal/tools/edit"
-	"github.com/adroit-run/adroit/internal/tools/test"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/parts/internal/blog"
 	"github.com/adroit-run/adroit/pkg/parts/internal/file"

@@ -21,7 +21,7 @@ import (
 
 // shipped lists the path prefixes of packages whose tools ship with the module. TestShips
 // of pkg/parts fails when they lie elsewhere.
-var shipped = []string{"github.com/adroit-run/adroit/internal/tools/", "github.com/adroit-run/adroit/pkg/parts/internal/"}
+var shipped = []string{"github.com/adroit-run/adroit/internal/builtin/", "github.com/adroit-run/adroit/pkg/parts/internal/"}
 
 // New makes a Tool of a typed function. In is decoded from arguments that
 // satisfy the schema inferred from its fields and their json and jsonschema tags. Out becomes the text the model

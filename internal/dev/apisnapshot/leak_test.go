@@ -27,7 +27,7 @@ var unnamed = []string{
 	"internal/problem.Store",            // coordinator.Memory, which the host fills
 	"internal/mcp.Logout",               // config.Config, which the command line opens
 	"internal/text/plainyaml.Node",      // agents.Inline, as the YAML has it
-	"internal/tools/edit.Format",        // config.Config
+	"internal/builtin/edit.Format",      // config.Config
 	"internal/triggers.Notices",         // config.Config, which the command line opens
 	"internal/triggers.Triggers",        // the same
 	"internal/turn.Branch",              // adroit.Transcript.Branch

@@ -59,7 +59,7 @@ func (p *pkg) add(q pkg) {
 
 // testKit reports whether only tests import the package.
 func (p *pkg) testKit() bool {
-	return strings.HasPrefix(p.dir, "internal/dev/e2e/") || strings.HasSuffix(p.dir, "test") && p.dir != "internal/tools/test"
+	return strings.HasPrefix(p.dir, "internal/dev/e2e/") || strings.HasSuffix(p.dir, "test") && p.dir != "internal/builtin/test"
 }
 
 // public reports whether programs outside this module can import the package.

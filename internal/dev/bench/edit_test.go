@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/builtin/edit"
 	"github.com/adroit-run/adroit/internal/dev/partstest"
-	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/tools"

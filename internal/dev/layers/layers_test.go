@@ -31,7 +31,7 @@ var rooms = strings.Fields(`
 	internal/hooks
 	internal/host
 	pkg/workflows
-	internal/tools
+	internal/builtin
 	internal/lsp
 	pkg/agents
 	pkg/executor

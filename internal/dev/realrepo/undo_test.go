@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/builtin/edit"
 	"github.com/adroit-run/adroit/internal/dev/partstest"
-	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

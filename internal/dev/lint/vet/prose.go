@@ -37,7 +37,7 @@ var readers = map[string][]string{
 
 // readsOthers are the packages that read the words of other programs, or of journals that are
 // older than the values, beside which no value is to be had.
-var readsOthers = []string{"internal/calling", "internal/git", "internal/turn", "pkg/models", "pkg/parts/internal/gittool", "pkg/parts/internal/podcast", "internal/tools/test"}
+var readsOthers = []string{"internal/calling", "internal/git", "internal/turn", "pkg/models", "pkg/parts/internal/gittool", "pkg/parts/internal/podcast", "internal/builtin/test"}
 
 // sentence is the number of consecutive words that make a constant a sentence.
 const sentence = 4

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/tools/control"
+	"github.com/adroit-run/adroit/internal/builtin/control"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"

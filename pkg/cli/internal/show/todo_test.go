@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/tools/control"
+	"github.com/adroit-run/adroit/internal/builtin/control"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	udiff "github.com/aymanbagabas/go-udiff"
 
-	"github.com/adroit-run/adroit/internal/tools/edit"
+	"github.com/adroit-run/adroit/internal/builtin/edit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

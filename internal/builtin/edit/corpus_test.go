@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/builtin/edit"
 	"github.com/adroit-run/adroit/internal/dev/partstest"
-	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -388,7 +388,7 @@ func TestCorpus(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if string(got) != b.String() {
-		t.Errorf("docs/dev/edits.md is not what the code does: go test ./internal/tools/edit -run Corpus -update, and look at what changed")
+		t.Errorf("docs/dev/edits.md is not what the code does: go test ./internal/builtin/edit -run Corpus -update, and look at what changed")
 	}
 }
 
@@ -401,7 +401,7 @@ const head = `# Edits that land
 
 ## Slips of models
 
-Made by go test ./internal/tools/edit -run Corpus -update; a test fails when it is stale.
+Made by go test ./internal/builtin/edit -run Corpus -update; a test fails when it is stale.
 
 %d attempts to edit: %d changes to files, each written in the four formats, each with the slips models make. Landed: the
 file is what was meant, byte for byte. Refused: the file is untouched, the error gives the reason, and nobody could have known
